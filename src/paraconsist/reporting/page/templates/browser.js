@@ -33,6 +33,7 @@ const browser = (() => {
 
   // How sure the model was of the surest two answers that break the set's rule together: of the less sure of the two.
   function surest(bucket, set, place) {
+    if (set.conditional) return 0;  // answers to other questions
     const sure = (row) => (row[4][place] === null || row[4][place][0] < 0 ? null : buckets.sureness(row[4][place], row[2]));
     const first = bucket.original ? sure(bucket.original) : null;
     const most = new Map();  // answer -> the surest of its rows
@@ -125,7 +126,8 @@ const browser = (() => {
     if (query.accuracy !== null && !mine.some((place) => bucket.a[place] !== null && isAbout(bucket.a[place], query.accuracy))) return false;
     for (const [key, flips] of [["flips", true], ["holds", false]]) {
       if (state[key] === "") continue;
-      const value = bucket.v[set.models.indexOf(head.models.indexOf(state[key]))];
+      const place = set.models.indexOf(head.models.indexOf(state[key]));
+      const value = areRuns ? { r: 0, d: 1, w: 0 }[bucket.o[place]] : bucket.v[place];  // of runs models are compared by their ends
       if (value === undefined || value === null || value > 0 !== flips) return false;
     }
     return query.words.every((word) => haystack(bucket).includes(word));
@@ -401,13 +403,17 @@ const browser = (() => {
     }
     if (head.kinds && head.kinds.length) select("edit", "kind", [["", "all edits"], ...named(head.kinds)]);
     const base = all.some((bucket) => bucket.r[0][0] === "original") ? "the original" : "row 1";
-    const ofRight = head.sets.every((set) => set.noGold) ? [] : [
-      ["lost", `${base} right, ${another} wrong`], ["gained", `${base} wrong, ${another} right`],
-      ["right", `right in every ${each}`], ["depends", `right in some ${each}s`], ["wrong", `wrong in every ${each}`],
-    ];
-    select("show", "show", [["", `all ${unit}s`], ["broken", "inconsistent"], ["changed", `another answer than ${base}`], ...ofRight, ["same", "consistent"]]);
+    const hasGold = !head.sets.every((set) => set.noGold);
+    const has = (test, options) => (all.some(test) ? options : []);
+    const ofBase = (test, options) => has((bucket) => bucket.original && test, options);
+    select("show", "show", [
+      ["", `all ${unit}s`], ["broken", "inconsistent"], ...ofBase(true, [["changed", `another answer than ${base}`]]),
+      ...ofBase(hasGold, [["lost", `${base} right, ${another} wrong`], ["gained", `${base} wrong, ${another} right`]]),
+      ...has((bucket) => hasGold && bucket.o.some(Boolean), [["right", `right in every ${each}`], ["depends", `right in some ${each}s`], ["wrong", `wrong in every ${each}`]]),
+      ["same", "consistent"],
+    ]);
     select("sort by", "sort", [
-      ...(hasSureness ? [["sure", "surest flip"]] : []), ["flips", "most inconsistent"], ...(ofRight.length ? [["accuracy", "least accurate"]] : []),
+      ...(hasSureness ? [["sure", "surest flip"]] : []), ["flips", "most inconsistent"], ...(hasGold ? [["accuracy", "least accurate"]] : []),
       ...(hasSureness ? [["swing", "largest swing in probability"]] : []), ["size", "most rows"], ["id", "id"],
     ]);
     select("per page", "size", named(["10", "20", "50"]));
