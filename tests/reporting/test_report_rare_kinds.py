@@ -2,17 +2,21 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from helpers.browser import QUICK, in_chromium, quiet
 
+import paraconsist as pc
 from paraconsist.data.options import SourceOptions
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.reporting.page import ReportOptions, load_models, write_report
-from paraconsist.reporting.page.models import Report
+from paraconsist.reporting.page.figures import report_plots
+from paraconsist.reporting.page.models import Model, Report
 from paraconsist.reporting.page.screen import blocks
+from paraconsist.reporting.page.write import edits_in
 from paraconsist.reporting.tables import every_number
 
 
@@ -209,9 +213,85 @@ def test_where_no_problem_changes_there_is_none_to_mark_and_no_plan(tmp_path):
 
 def test_bars_say_that_their_steadiness_is_of_other_problems_than_the_sentence_s(tmp_path):
     """The sentence said 61 of 100 and the bar 47."""
-    whole = {f"b{i}": ("yyyy", "ynyy", "nnnn", "yyny")[i % 4] for i in range(15)}
+    whole = {f"b{i}": ("yyyy", "ynyy", "nnnn", "yyny")[i % 4] for i in range(8)}
     part = {bucket: letters for number, (bucket, letters) in enumerate(whole.items()) if number % 3}
     for frames, of_each in (({"part": part, "whole": whole}, True), ({"again": whole, "whole": whole}, False)):
         _, _, entries = written(tmp_path, {name: paraphrases(of) for name, of in frames.items()})
         (block,) = blocks(Report(entries, ReportOptions(score=QUICK)))
         assert ("that each answered" in block.headline) == of_each
+
+
+def test_a_finding_says_what_it_is_without_the_comparer_s_errors(tmp_path):
+    """Corrected rates stood in a closed part of the page alone, whose name spoke of noise."""
+    pairs = [(f"b{i}", place, "Paris" if place or i % 3 else "in Paris") for i in range(40) for place in range(2)]
+    rows = pd.DataFrame(pairs, columns=["bucket_id", "place", "prediction"])
+    rows.to_json(tmp_path / "answers.jsonl", orient="records", lines=True)
+    answers = rows.pivot(index="bucket_id", columns="place", values="prediction")
+    one, two = list(answers[0]), list(answers[1])
+    ids = {"set": "answers", "model": "answers", "bucket_id": answers.index, "bucket_id_2": answers.index}
+    sheet = {"pair": range(40), **ids, "wording_1": 0, "wording_2": 1, "answer_1": one, "answer_2": two, "weight": 1.0}
+    sheet = pd.DataFrame({**sheet, "question_1": "", "question_2": "", "accepted": "[]"})
+    sheet["same"] = ["no" if i[1:] in map(str, range(3, 40, 6)) else "yes" for i in answers.index]
+    sheet.to_csv(tmp_path / "sheet.csv", index=False)
+    read = SourceOptions(same="text")
+    options = replace(QUICK, checked=[tmp_path / "sheet.csv"])
+    entries = load_models([tmp_path / "answers.jsonl"], options, read=read)
+    write_report(entries, tmp_path / "page.html", ReportOptions(score=options))
+    (block,) = blocks(Report(entries, ReportOptions(score=options)))
+    (scored,) = entries[0].sets.values()
+    rate = scored.checked.rates["wording_change"]
+    low, high = rate.confidence_interval["corrected"]
+    said = f"corrected by answers that people checked {100 * rate.corrected:.1f} %, {100 * low:.1f} to {100 * high:.1f}"
+    assert said in block.sentence
+    assert said in block.cited
+    page = (tmp_path / "page.html").read_text()
+    assert "<details open>\n<summary>What people checked, noise, unparsed answers" in page
+
+
+def test_the_heading_of_a_breakdown_is_no_single_value_of_several(tmp_path):
+    """It was "PSS: 18.9 %" above two parts, of which one alone had an interval."""
+    rows = paraphrases({f"b{i}": "yyny" if i % 2 else "yyyy" for i in range(20)}).assign(role="paraphrase")
+    number = rows["bucket_id"].str[1:].astype(int)
+    rows["kind"] = ["few" if n < 4 else "many" for n in number]
+    _, _, entries = written(tmp_path, {"one": rows}, stratum=("kind",))
+    (placed,) = (one for one in report_plots(Report(entries, ReportOptions(score=QUICK))) if one.section == "strata")
+    assert placed.finding == "P_C: 75.0 %"
+    rows.loc[(number < 2), "prediction"] = "y"
+    _, _, entries = written(tmp_path, {"one": rows}, stratum=("kind",))
+    (placed,) = (one for one in report_plots(Report(entries, ReportOptions(score=QUICK))) if one.section == "strata")
+    assert placed.finding == "P_C: 75.0 % (kind many) to 87.5 % (kind few)"
+    assert placed.plot.caption.endswith("A hollow mark has no interval.")
+
+
+def test_no_interval_of_a_run_that_was_asked_until_something_was_known(tmp_path):
+    """The page said that those for a fixed number of problems are left out, and showed them of changed answers."""
+    names = "negative", "positive"
+    rows = [
+        {"bucket_id": f"b{i}", "role": "paraphrase" if j else "original", "text": f"row {i} {j}", "label": names[i % 2]}
+        for i in range(200)
+        for j in range(3)
+    ]
+
+    def answers(texts):
+        pairs = (map(int, re.search(r"row (\d+) (\d+)", text).groups()) for text in texts)
+        return [i % 2 if i % 4 else j % 2 for i, j in pairs]
+
+    asked = {"until": "wording_change ± 0.1", "batch_size": 20, "task": "sentiment"}
+    done = pc.run(answers, rows, output=tmp_path / "run", version="1", **asked)
+    entries = load_models([done.folder], QUICK)
+    report = Report(entries, ReportOptions(score=QUICK))
+    ((change,),) = ([*of.values()] for of in report.changed.values())
+    assert change["change_rate"] > 0
+    ends = [end for interval in change["confidence_interval"].values() for end in interval or ()]
+    assert not any(end == end for end in ends if end is not None)
+    assert list(edits_in(report)) == []
+
+
+def test_the_p_of_several_runs_is_not_that_of_their_mean(tmp_path):
+    """Two effects in opposite directions made "more than chance: +0.1 points"."""
+    values = {
+        "accuracy": 0.537, "transformed_accuracy": 0.538, "reject": True, "p_value": 1e-6, "n_runs": 3,
+        "rejected": [True, True, False], "p_values": [1e-7, 1e-7, 0.3], "n": 900, "n10": 40, "n01": 41,
+    }  # fmt: skip
+    (block,) = blocks(Report([Model("m", tmp_path, {}, experiment={"snli": values})]))
+    assert block.sentence == "More than chance in 2 of 3 runs, p < 0.0001; +0.1 points on average."

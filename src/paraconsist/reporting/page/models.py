@@ -203,7 +203,7 @@ def _change_of(scored: SetScores, intervals: Values) -> Values | None:
     if scored.rows.unparsed.all() or not {ORIGINAL, PARAPHRASTIC.target} <= set(scored.rows.roles.tolist()):
         return None
     try:
-        change = measure_rows(CHANGE, scored.kept, **intervals)
+        change = scored.valid(measure_rows(CHANGE, scored.kept, **intervals))
     except InputError:
         return None
     return with_label_names(change, scored.predictions.label_names)

@@ -213,6 +213,7 @@ def _of_one_model(
     of_wordings = result.wording if _is_of_wordings(spec) else None
     if of_wordings is not None:
         claim, sure, changed, _ = finding(result, _called(bar.model))
+        sure += _corrected(result)
         sentence = f"{sure}; {changed}." if sure else ""
         of_scale = _fact("wording", STEADINESS, of_wordings)
         facts = [replace(fact, words="steadiness", value=fact.value.removesuffix(" %")) for fact in of_scale]
@@ -243,16 +244,28 @@ def _of_one_model(
     )
 
 
+def _corrected(result: SetScores) -> str:
+    """Return the wording change without the comparer's errors, where people checked enough of its verdicts."""
+    rate = None if result.checked is None else result.checked.rates.get(WORDING_CHANGE.key)
+    if rate is None or rate.refused:
+        return ""
+    value, *ends = (percent(share) for share in (rate.corrected, *rate.confidence_interval["corrected"]))
+    return f"; corrected by answers that people checked {value} %, {' to '.join(ends)}"
+
+
 def _ie_block(name: str, values: Values) -> Block:
     """Return the block of an IE test, which is two-sided, so that a difference may be a gain."""
     before, after = values["accuracy"], values["transformed_accuracy"]
     ends = bounds(values.get("confidence_interval"), "accuracy_difference")
     low, high = (percent(-end, signed=True) for end in (ends[1], ends[0])) if ends else ("", "")
     interval = f", {level(values)} interval {low} to {high}" if ends else ""
+    n_runs, rejected = values.get("n_runs", 1), values.get("rejected") or ()
     claim = f"A change that keeps the meaning takes accuracy from {percent(before)} % to {percent(after)} %"
     moves = "More than chance" if values.get("reject") else "Not shown to be more than chance"
-    points = percent(after - before, signed=True)
-    sentence = f"{moves}: {points} points{interval}, p {p_value(values.get('p_value'))}."
+    points, p = percent(after - before, signed=True), p_value(values.get("p_value"))
+    sentence = f"{moves}: {points} points{interval}, p {p}."
+    if n_runs > 1:  # the least p of all, which is not of the mean
+        sentence = f"More than chance in {sum(rejected)} of {n_runs} runs, p {p}; {points} points on average{interval}."
     bars = []
     if values.get("n_runs") == 1:
         n, single = int(values["n"]), int(values["n10"]) + int(values["n01"])

@@ -146,8 +146,10 @@ def write_summary(models: Sequence[Model], output: Path, options: ReportOptions)
 
 
 def edits_in(report: Report) -> Iterator[SetEdits]:
-    """Yield what flips the answers to each set that has texts."""
+    """Yield what flips the answers to each set that has texts, and as many problems as were wanted in advance."""
     for aligned in report.with_texts:
+        if any(report.by_model[model][aligned.name].until for model in aligned.models):
+            continue
         if edits := edits_of(aligned, report.options.score.intervals):
             yield edits
 
@@ -171,6 +173,7 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         several=len(models) > 1,
         notices=provenance.notices(report),
         reliability=[(model.name, part) for model in models for part in _reliability(model)],
+        checked="What people checked, " * any(s.checked or s.validity for m in models for s in m.sets.values()),
         level=listed(screen.levels(models)),
         headline_tables=[*tables.summary(in_order), *tables.rates(in_order), *_relations(models)],
         papers=[(model.name, part) for model in models for part in published_tables(model.sets)],
