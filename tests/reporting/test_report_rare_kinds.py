@@ -295,3 +295,32 @@ def test_the_p_of_several_runs_is_not_that_of_their_mean(tmp_path):
     }  # fmt: skip
     (block,) = blocks(Report([Model("m", tmp_path, {}, experiment={"snli": values})]))
     assert block.sentence == "More than chance in 2 of 3 runs, p < 0.0001; +0.1 points on average."
+
+
+@in_chromium[1]
+@in_chromium[0]
+@pytest.mark.parametrize(
+    ("kind", "heads"),
+    [
+        ("forecasts", ["slice", "problems", "incoherent: a sure gain of .01 nats"]),
+        ("rules", ["slice", "problems", "right", "transitive inconsistency"]),
+        ("paraphrases", ["slice", "problems", "consistency (P_C)", "right"]),
+    ],
+)
+def test_a_slice_has_the_numbers_of_its_kind(chromium, tmp_path, kind, heads):
+    """Forecasts had P_C 100.0 % and right 0.0 %, and the parts of a rule a P_C."""
+    frames = {
+        "forecasts": lambda: statements({"a": (0.9, 0.1), "b": (0.9, 0.4)}),
+        "rules": lambda: rules("yn"),
+        "paraphrases": lambda: paraphrases({"a": "yyn", "b": "yyy"}),
+    }
+    written(tmp_path, {"one": frames[kind]()})
+    with quiet(chromium, (tmp_path / "page.html").as_uri()) as page:
+        page.get_by_label("show", exact=True).select_option("broken")
+        page.get_by_role("button", name="Save as a slice").click()
+        assert page.locator("#slices thead th").all_text_contents() == heads
+        first, *rest = page.locator("#slices tbody td").all_text_contents()
+        assert first == "1"
+        assert (
+            rest == {"forecasts": ["100.0 %"], "rules": ["66.7 %", "100.0 %"], "paraphrases": ["0.0 %", "50.0 %"]}[kind]
+        )

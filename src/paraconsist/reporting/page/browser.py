@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from paraconsist.data.predictions import RUN, VALUE
 from paraconsist.data.rows import Rows
-from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC
-from paraconsist.measures.rules import unchanged
+from paraconsist.measures.catalogue import CATALOGUE, CHANGE
+from paraconsist.measures.rules import mixed, unchanged
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.excerpts import excerpts
 from paraconsist.scoring.by_hand import answer_key
@@ -129,7 +129,8 @@ class _SetMaker:
                 self.strata[name] = {str(value): number for number, value in enumerate(distinct.tolist())}
 
     def describe(self) -> dict[str, Any]:
-        spec = CATALOGUE[self.aligned.measure]
+        spec, rule = CATALOGUE[self.aligned.measure], self.aligned.rule
+        no_gold = not any(rows.has_gold.any() for rows in self.rows)
         return {
             "name": self.aligned.name,
             "mustDiffer": spec.breaks is unchanged,
@@ -141,11 +142,11 @@ class _SetMaker:
             "fields": [] if self.texts is None else list(self.texts.columns),
             "strata": [[name, list(values)] for name, values in self.strata.items()],
             "tooMany": self.too_many,
-            "paraphrastic": spec is PARAPHRASTIC,
-            "rule": "answers that change" if self.aligned.rule is CHANGE else self.aligned.rule.title.lower(),
+            "paraphrastic": spec.breaks is mixed and not no_gold,
+            "rule": "answers that change" if rule is CHANGE else next(q.name for q in rule.quantities),
             "written": any(written is not None for written in self.written),
             "gold": all(bool(rows.has_gold.all()) for rows in self.rows),
-            "noGold": not any(rows.has_gold.any() for rows in self.rows),
+            "noGold": no_gold,
             "byHand": [self.aligned.predictions[model].metadata.get("by_hand") for model in self.aligned.models],
             "ids": [public_model(self.aligned.predictions[model]) for model in self.aligned.models],
             "changes": [[len(changes), math.fsum(changes.values())] for changes in self.changes],

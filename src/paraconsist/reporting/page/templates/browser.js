@@ -262,6 +262,10 @@ const browser = (() => {
   const saved = () => [...new URLSearchParams(state.slices)];
   const keep = (wanted) => change({ slices: String(new URLSearchParams(wanted)) }, { keepPage: true });
   const numbersOf = new Map();
+  // Of `marking.numbers` those that mean something of some set, and of one set without P_C its own measure.
+  const [{ rule, sums, paraphrastic }] = head.sets.length === 1 ? head.sets : [{ paraphrastic: head.sets.some((set) => set.paraphrastic) }];
+  const isShown = [paraphrastic, head.sets.some((set) => !set.noGold), !paraphrastic && sums && sums.some((of) => of[4] > 0)];
+  const ofShown = (values) => values.filter((_, i) => isShown[i]);
   function measured(filters) {
     if (!numbersOf.has(filters)) {
       const own = state;
@@ -269,7 +273,7 @@ const browser = (() => {
       const [inside] = filtered(asked());
       state = own;
       const models = head.models.map((_, model) => inside.flatMap((bucket) => places(bucket, model).filter((place) => head.sets[bucket.s].read[place]).map((place) => bucket.n[place])));
-      numbersOf.set(filters, [n(inside.length), ...models.flatMap((counts) => marking.numbers(marking.summed(counts)).slice(0, 2))]);
+      numbersOf.set(filters, [n(inside.length), ...models.flatMap((counts) => ofShown(marking.numbers(marking.summed(counts))))]);
     }
     return numbersOf.get(filters);
   }
@@ -277,7 +281,7 @@ const browser = (() => {
     slices.hidden = state.slices === "";
     const number = (tag, text) => element(tag, { class: "number", text, ...(tag === "th" ? { scope: "col" } : {}) });
     const of = (what, model) => (head.models.length > 1 ? `${what}, ${model}` : what);
-    const heads = [`${unit}s`, ...head.models.flatMap((model) => ["consistency (P_C)", "right"].map((what) => of(what, model)))];
+    const heads = [`${unit}s`, ...head.models.flatMap((model) => ofShown(["consistency (P_C)", "right", rule]).map((what) => of(what, model)))];
     const lines = saved().map(([name, filters]) => {
       const drop = element("button", { type: "button", text: "✕", "aria-label": `forget the slice ${name}` });
       drop.addEventListener("click", () => { keep(saved().filter(([other]) => other !== name)); found.focus({ preventScroll: true }); });
