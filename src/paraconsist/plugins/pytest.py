@@ -144,7 +144,7 @@ def _flips(scores: Scores, name: str, against: Scores | None) -> Iterator[str]:
     named = [f"{item.bucket_ids[i]} ({right[i]:g} of {n[i]:g} right)" for i in worst[:_N_BUCKETS]]
     most = ", ".join(map(str, scores.sets[name].worst(_N_BUCKETS)) if against is None else named)
     yield f"{n_flip} of {len(n)} buckets flip{'; the worst: ' * bool(most)}{most}"
-    item = set_texts(item, [] if source.texts is None else [source.texts], [], source.columns, [])
+    item = set_texts(item, [source.texts], [], source.columns, [])
     examples, _ = flips(item, PARAPHRASTIC, {"": {}})
     for text, answer, is_right, _ in examples[0].rows if examples else ():
         yield f"  {'' if is_right is None else 'right, ' if is_right else 'wrong, '}{answer}: {text}"

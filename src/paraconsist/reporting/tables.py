@@ -65,7 +65,7 @@ _VARIANCES = ("problem", "paraphrase", "decoding", "numeric")
 #: Parts of keys whose values are no shares.
 _NO_SHARE = (
     *("vap", "variance", "statistic", "p_value", "snr", "distance", "divergence", "deviation", "difference"),
-    *("entropy", "alpha", "kappa", "distinct_answers"),
+    *("violation", "entropy", "alpha", "kappa", "distinct_answers"),
 )
 _MOST_BETS, _MOST_ENTRIES = 8, 10
 _MOST_TRANSITIONS = 40  # more than three labels can make; of longer tables the commonest are shown

@@ -644,7 +644,7 @@ def _questions(source: Source, column: str | None) -> list[str]:
         return [text or "" for text in texts]
     kept = pa.table({})
     if isinstance(source.texts, LogTexts):
-        kept = source.texts.table(source.name)
+        kept = source.texts.table()
     elif source.texts is not None:
         kept = read_table(source.texts, function="sheet", parameter="paths")
     join = next((name for name in _IDS if name in kept.column_names and name in table.column_names), None)

@@ -185,7 +185,7 @@ class SetScores:
     def _policies(self) -> tuple[str, ...]:
         return POLICIES if self.rows.unparsed.any() else ()
 
-    def _valid(self, result: AnyResult) -> AnyResult:
+    def valid(self, result: AnyResult) -> AnyResult:
         """Return a result without intervals where those for a fixed number of buckets do not hold."""
         return result if self.until is None else with_known(result, None)
 
@@ -197,7 +197,7 @@ class SetScores:
             parts = _breakdowns(self.kept, spec, self.predictions.label_names)
             for column, value, part in parts if spec is not CHANGE else ():  # that breaks itself down
                 of_value = values.setdefault(column, {}).setdefault(str(value), {})
-                of_value[spec.name] = self._valid(_score(spec, part, self.options))
+                of_value[spec.name] = self.valid(_score(spec, part, self.options))
         return values
 
     @cached_property
@@ -209,7 +209,7 @@ class SetScores:
                 scored, key = self.measures[spec.name] if policy == self.options.policy else None, spec.headline
                 with suppress(InputError):  # the policy leaves no row that the measure could be of
                     options = replace(self.options, unparsed=policy)
-                    scored = scored or self._valid(_score(spec, apply_policy(self.rows, policy)[0], options))
+                    scored = scored or self.valid(_score(spec, apply_policy(self.rows, policy)[0], options))
                 headline = scored and {key: scored[key], "confidence_interval": scored["confidence_interval"][key]}
                 values.setdefault(policy, {})[spec.name] = headline
         return values
@@ -222,7 +222,7 @@ class SetScores:
             with suppress(InputError):  # the policy leaves no row
                 found = outcomes(apply_policy(self.rows, policy)[0], replace(self.options, unparsed=policy))
                 if found is not None:
-                    found = self._valid(found)
+                    found = self.valid(found)
                     ends = {"confidence_interval": found.confidence_interval}
                     values[policy] = {q.key: found[q.key] for q in OF_WORDINGS} | ends
         return values

@@ -261,7 +261,7 @@ def _of_file(name: str, predictions: Predictions, paths: Sequence[Path], logs: L
     path = next((path for path in paths if len(paths) == 1 or path.stem == name), None)
     source = Source(name, predictions, path=path)
     texts = None if path is None else _existing(path.parent.parent / "texts" / path.name)
-    return replace(source, texts=logs if source.is_log else texts)
+    return replace(source, texts=replace(logs, set_name=name) if source.is_log else texts)
 
 
 def _as_run(folder: RunFolder, sources: Sequence[Source]) -> Opened:

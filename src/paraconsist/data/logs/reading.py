@@ -205,16 +205,17 @@ class LogTexts:
 
     paths: tuple[Path, ...]
     query: SourceOptions
+    set_name: str = ""  # as the logs call it, whatever it is called next to other files
     tables: dict[tuple[str, ...], dict[str, pa.Table]] = field(default_factory=dict, compare=False)  # a cache
 
-    def table(self, name: str, columns: Sequence[str] = ()) -> pa.Table:
-        """Return the texts of a set with its `example_id`: these fields of the log, or the model's input."""
+    def table(self, columns: Sequence[str] = ()) -> pa.Table:
+        """Return the texts of the set with its `example_id`: these fields of the log, or the model's input."""
         wanted = tuple(columns)
         if wanted not in self.tables:
             read = read_logs(self.paths, self.query, wanted)
             texts = {name: ("example_id", *of_set.metadata.get("texts", ())) for name, of_set in read.items()}
             self.tables[wanted] = {name: read[name].table.select(columns) for name, columns in texts.items()}
-        return self.tables[wanted][name]
+        return self.tables[wanted][self.set_name]
 
 
 def _read(

@@ -77,6 +77,11 @@ class AlignedSet:
         """The models of which an answer could be read."""
         return [model for model in self.models if not self.rows[model].unparsed.all()]
 
+    @property
+    def are_agents(self) -> bool:
+        """Whether the rows are runs of agents, each of one model's alone."""
+        return any(rows.calls is not None for rows in self.rows.values())
+
     def worst_first(self) -> Positions:
         """Return the buckets, most inconsistent first (mean over models).
 
@@ -96,7 +101,7 @@ class AlignedSet:
 def align(name: str, scored: Mapping[str, SetScores]) -> AlignedSet:
     """Bring the models' rows of one set together, by `example_id` where all files have it.
 
-    Files without it are joined by bucket, role and the order of the rows in them.
+    Files without it are joined by bucket, role and the order of the rows in them. Runs of agents are not joined.
     """
     models = tuple(scored)
     predictions = {model: scored[model].predictions for model in models}
@@ -127,6 +132,8 @@ def align(name: str, scored: Mapping[str, SetScores]) -> AlignedSet:
 
 
 def _keys(predictions: Mapping[str, Predictions], rows: Mapping[str, Rows]) -> dict[str, list[Any]]:
+    if any(of_model.calls is not None for of_model in rows.values()):
+        return {model: [(model, *key) for key in _ordinal_keys(rows[model])] for model in predictions}
     files = {model: file.table for model, file in predictions.items()}
     if all("example_id" in table.column_names for table in files.values()):
         ids = {model: table["example_id"].to_pylist() for model, table in files.items()}
@@ -153,6 +160,8 @@ def _bucket_values(
     codes = np.array([numbers[value] for value in kept.buckets.tolist()], dtype=np.intp)
     is_target = kept.roles != ORIGINAL if (kept.roles != ORIGINAL).any() else np.ones(len(kept), dtype=bool)
     right = (kept.predictions == kept.labels) & ~kept.unparsed
+    if kept.allowed is not None and spec.is_conditional:  # whose rules allow several labels
+        right = np.array([p in rule for p, rule in zip(kept.predictions.tolist(), kept.allowed, strict=True)])
     sizes, n_right = (np.bincount(codes[is_target], of, len(numbers)) for of in (None, right[is_target]))
     with np.errstate(invalid="ignore"):
         accuracy = n_right / sizes
@@ -232,30 +241,34 @@ def _with_ids(table: pa.Table, spec: str) -> pa.Table:
 
 def set_texts(
     aligned: AlignedSet,
-    kept: Sequence[Path | LogTexts],
+    kept: Sequence[Path | LogTexts | None],
     files: Sequence[TextsTable],
     names: SourceOptions,
     columns: Sequence[str],
 ) -> AlignedSet:
     """Return the set with the texts of its rows from all sources together.
 
-    The user's `files` (a prepared set of the same name first) come before the texts that runs `kept`, and these before
-    the predictions' own. A row has the texts of the first source with that row, and where `columns` are named also
-    those columns of further sources. The columns of `names` are no texts; by default the task's columns are shown, else
-    those that look like texts.
+    The user's `files` (a prepared set of the same name first) come before the texts that each model's run `kept`, and
+    these before the predictions' own. What agents called is theirs, whatever the others' runs are called. A row has the
+    texts of the first source with that row, and where `columns` are named also those columns of further sources. The
+    columns of `names` are no texts; by default the task's columns are shown, else those that look like texts.
     """
     has_set = any(file.name == aligned.name for file in files)
     wanted = (file for file in files if not has_set or file.name in (None, aligned.name))
-    loads: list[Callable[[], pa.Table]] = [file.load for file in sorted(wanted, key=lambda file: file.name is None)]
-    for run in kept:
+    by_name = sorted(wanted, key=lambda file: file.name is None)
+    loads: list[tuple[int | None, Callable[[], pa.Table]]] = [(None, file.load) for file in by_name]
+    for number, run in enumerate(kept):
+        whose = number if aligned.are_agents else None
         if isinstance(run, LogTexts):
-            loads.append(partial(run.table, aligned.name, columns))
-        else:
-            loads.append(partial(read_table, run, function="report", parameter="texts"))
+            loads.append((whose, partial(run.table, columns)))
+        elif run is not None:
+            loads.append((whose, partial(read_table, run, function="report", parameter="texts")))
     parts: list[SetTexts] = []
-    for load in loads:
+    for whose, load in loads:
         if (part := _joined(aligned, load(), names, columns)) is not None:
-            parts.append(part)
+            is_own = [whose in (None, owner) for owner in aligned.base[0].tolist()]
+            rows = [row if own else None for row, own in zip(part.rows, is_own, strict=True)]
+            parts.append(replace(part, rows=rows))
         if _is_whole(parts, columns):
             break
     if not _is_whole(parts, columns) and (in_file := _own(aligned, names, columns)) is not None:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from paraconsist.data.predictions import RUN, VALUE
 from paraconsist.data.rows import Rows
-from paraconsist.measures.catalogue import CATALOGUE, CHANGE, PARAPHRASTIC
-from paraconsist.measures.rules import unchanged
+from paraconsist.measures.catalogue import CATALOGUE, CHANGE
+from paraconsist.measures.rules import mixed, unchanged
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.excerpts import excerpts
 from paraconsist.scoring.by_hand import answer_key
@@ -129,11 +129,12 @@ class _SetMaker:
                 self.strata[name] = {str(value): number for number, value in enumerate(distinct.tolist())}
 
     def describe(self) -> dict[str, Any]:
-        spec = CATALOGUE[self.aligned.measure]
+        spec, rule = CATALOGUE[self.aligned.measure], self.aligned.rule
+        no_gold = not any(rows.has_gold.any() for rows in self.rows)
         return {
             "name": self.aligned.name,
             "mustDiffer": spec.breaks is unchanged,
-            "conditional": spec.is_conditional,
+            "conditional": spec.is_conditional or spec.is_about_probabilities,
             "neverAgree": [self.aligned.policies[model] == POLICIES[0] for model in self.aligned.models],
             "models": self.models,
             "read": [model in self.aligned.read for model in self.aligned.models],
@@ -141,11 +142,11 @@ class _SetMaker:
             "fields": [] if self.texts is None else list(self.texts.columns),
             "strata": [[name, list(values)] for name, values in self.strata.items()],
             "tooMany": self.too_many,
-            "paraphrastic": spec is PARAPHRASTIC,
-            "rule": "answers that change" if self.aligned.rule is CHANGE else self.aligned.rule.title.lower(),
+            "paraphrastic": spec.breaks is mixed and not no_gold,
+            "rule": "answers that change" if rule is CHANGE else next(q.name for q in rule.quantities),
             "written": any(written is not None for written in self.written),
             "gold": all(bool(rows.has_gold.all()) for rows in self.rows),
-            "noGold": all(rows.is_without_gold for rows in self.rows),
+            "noGold": no_gold,
             "byHand": [self.aligned.predictions[model].metadata.get("by_hand") for model in self.aligned.models],
             "ids": [public_model(self.aligned.predictions[model]) for model in self.aligned.models],
             "changes": [[len(changes), math.fsum(changes.values())] for changes in self.changes],
@@ -162,6 +163,12 @@ class _SetMaker:
             if self.index[value] == len(self.labels):
                 self.labels.append(name)
         return self.index[value]
+
+    def _gold(self, rows: Rows, at: int) -> int | list[int]:
+        """Return the number of a row's gold label, or those of the labels that a rule allows it."""
+        if rows.allowed is None or rows.has_gold[at] or not CATALOGUE[self.aligned.measure].is_conditional:
+            return self._label(rows.labels.item(at))
+        return [self._label(label) for label in rows.allowed[at]]
 
     def buckets(self, number: int) -> Iterator[dict[str, Any]]:
         """Yield the set's buckets, the worst first; `number` is the set's."""
@@ -197,7 +204,7 @@ class _SetMaker:
                 [
                     str(rows.roles[at]) if rows.calls is None else RUN,
                     self._example(row),
-                    self._label(rows.labels.item(at)),
+                    self._gold(rows, at),
                     [next(of_field) for of_field in cut] if text else None,
                     [self._answer(model, row) for model in range(len(self.models))],
                     *([numbers] if (numbers := [number for number, flag in self.kinds if flag[row]]) else []),

@@ -66,8 +66,7 @@ class SetEdits:
 def edits_of(aligned: AlignedSet, intervals: Mapping[str, Any]) -> SetEdits | None:
     """Find the kinds of edit and their effects; None for a set without texts or rewordings, and for runs of agents."""
     rule, texts = aligned.rule.breaks, aligned.texts
-    are_runs = any(rows.calls is not None for rows in aligned.rows.values())
-    if are_runs or texts is None or rule is None or aligned.rule.partners != (ORIGINAL,):
+    if aligned.are_agents or texts is None or rule is None or aligned.rule.partners != (ORIGINAL,):
         return None
     rows, originals = _rewordings(aligned, texts)
     if not len(rows):

@@ -85,15 +85,16 @@ def extent(values: Sequence[tuple[str, float]], unit: str = " %") -> str:
     ('50.0 % (a) to 72.1 % (b)', '50.0 %')
     """
     ends = [pick(values, key=itemgetter(1)) for pick in (min, max)] if values else []
-    texts = [f"{percent(value)}{unit}" for _, value in ends]
+    texts = [f"{minus(percent(value))}{unit}" for _, value in ends]
     names = told_apart([name for name, _ in ends], 40)
     shown = [f"{text} ({name})" for text, name in zip(texts, names, strict=True)] if len(set(texts)) > 1 else texts[:1]
     return " to ".join(shown)
 
 
 def _of_lines(lines: Sequence[Line]) -> str:
-    """Return the extent of the estimates that have an interval, or of all where none has."""
-    chosen = [line for line in lines if line.interval is not None] or lines
+    """Return the extent of the estimates that have an interval, or of all where no two have."""
+    chosen = [line for line in lines if line.interval is not None]
+    chosen = chosen if len(chosen) > 1 else lines
     several = len({line.model for line in lines}) > 1
     return extent(
         [(f"{line.heading} {line.label}{f', {line.model}' if several else ''}", line.value) for line in chosen]
@@ -253,11 +254,11 @@ def _strata(by_model: ByModel, name: str, number: int) -> Iterator[Placed]:
     ]
     if lines:
         what, axis, better = f"{spec.symbol} of", f"{spec.symbol}, %", "right"
+        has_ends = [line.interval is not None for line in lines]
         if not spec.higher_is_better:
             what, axis, better = "Share of broken rules in", "inconsistency, %", "left"
-        caption = f"{what} each part of the set, with its interval; further {better} is better."
-        if spec is PARAPHRASTIC:
-            caption += " A hollow mark has too few problems for an interval."
+        caption = f"{what} each part of the set{', with its interval' * any(has_ends)}; further {better} is better."
+        caption += " A hollow mark has no interval." * (any(has_ends) and not all(has_ends))
         plot = forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, lines)
         yield Placed("strata", name, plot, _after(spec.symbol, _of_lines(lines)))
 

@@ -93,7 +93,7 @@ class Report:
         files, sets = read_texts_files(self.options.texts), []
         for item in self.aligned:
             sources = [model.sets[item.name].source for model in self.models if item.name in model.sets]
-            kept = [source.texts for source in sources if source.texts is not None]
+            kept = [source.texts for source in sources]
             sets.append(set_texts(item, kept, files, sources[0].columns, self.options.text_columns))
         return sets
 
@@ -203,7 +203,7 @@ def _change_of(scored: SetScores, intervals: Values) -> Values | None:
     if scored.rows.unparsed.all() or not {ORIGINAL, PARAPHRASTIC.target} <= set(scored.rows.roles.tolist()):
         return None
     try:
-        change = measure_rows(CHANGE, scored.kept, **intervals)
+        change = scored.valid(measure_rows(CHANGE, scored.kept, **intervals))
     except InputError:
         return None
     return with_label_names(change, scored.predictions.label_names)

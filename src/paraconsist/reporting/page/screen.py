@@ -192,7 +192,9 @@ def _block(report: Report, item: AlignedSet) -> Block:
     bars = [_bar(item, model, spec, values[model], who[model]) for model in names]
     if len(names) > 1 and ranking is not None:
         bars, said = _on_one_scale(bars, ranking, results), ranked(ranking, results)
-        block = Block(item.name, *said, bars, headline="steadiness", symbol=STEADINESS.symbol)
+        sizes = {wording.n_problems for m in ranking.steadiness if (wording := results[m].wording)}
+        of_each = " on all that each answered" * (sizes != {ranking.n_problems})  # the order is of the common ones
+        block = Block(item.name, *said, bars, headline=f"steadiness{of_each}", symbol=STEADINESS.symbol)
     elif len(names) > 1:
         said = _compared(spec, values, results, comparison)
         block = Block(item.name, *said, bars, headline=_name(spec), symbol=spec.symbol)
@@ -211,6 +213,7 @@ def _of_one_model(
     of_wordings = result.wording if _is_of_wordings(spec) else None
     if of_wordings is not None:
         claim, sure, changed, _ = finding(result, _called(bar.model))
+        sure += _corrected(result)
         sentence = f"{sure}; {changed}." if sure else ""
         of_scale = _fact("wording", STEADINESS, of_wordings)
         facts = [replace(fact, words="steadiness", value=fact.value.removesuffix(" %")) for fact in of_scale]
@@ -218,8 +221,9 @@ def _of_one_model(
     else:
         claim, sure = _verdict(spec, values, result)
         sentence, facts = f"{sure}." if sure else "", list(_facts(spec, values, result))
-        n_tested = np.count_nonzero(~np.isnan(item.inconsistency[bar.model]))
-        precision = _Precision.of(spec.headline, {"n": n_tested, **values}, noun)
+        broken = item.inconsistency[bar.model]
+        sizes = {"n_buckets": len(broken), "n_tested": np.count_nonzero(~np.isnan(broken))}
+        precision = _Precision.of(spec.headline, {**values, **sizes}, noun)
     is_void = bool(result.degenerate) and of_wordings is not None
     return Block(
         item.name,
@@ -240,16 +244,28 @@ def _of_one_model(
     )
 
 
+def _corrected(result: SetScores) -> str:
+    """Return the wording change without the comparer's errors, where people checked enough of its verdicts."""
+    rate = None if result.checked is None else result.checked.rates.get(WORDING_CHANGE.key)
+    if rate is None or rate.refused:
+        return ""
+    value, *ends = (percent(share) for share in (rate.corrected, *rate.confidence_interval["corrected"]))
+    return f"; corrected by answers that people checked {value} %, {' to '.join(ends)}"
+
+
 def _ie_block(name: str, values: Values) -> Block:
     """Return the block of an IE test, which is two-sided, so that a difference may be a gain."""
     before, after = values["accuracy"], values["transformed_accuracy"]
     ends = bounds(values.get("confidence_interval"), "accuracy_difference")
     low, high = (percent(-end, signed=True) for end in (ends[1], ends[0])) if ends else ("", "")
     interval = f", {level(values)} interval {low} to {high}" if ends else ""
+    n_runs, rejected = values.get("n_runs", 1), values.get("rejected") or ()
     claim = f"A change that keeps the meaning takes accuracy from {percent(before)} % to {percent(after)} %"
     moves = "More than chance" if values.get("reject") else "Not shown to be more than chance"
-    points = percent(after - before, signed=True)
-    sentence = f"{moves}: {points} points{interval}, p {p_value(values.get('p_value'))}."
+    points, p = percent(after - before, signed=True), p_value(values.get("p_value"))
+    sentence = f"{moves}: {points} points{interval}, p {p}."
+    if n_runs > 1:  # the least p of all, which is not of the mean
+        sentence = f"More than chance in {sum(rejected)} of {n_runs} runs, p {p}; {points} points on average{interval}."
     bars = []
     if values.get("n_runs") == 1:
         n, single = int(values["n"]), int(values["n10"]) + int(values["n01"])
@@ -360,17 +376,18 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
     is_run, has_wordings = result.rows.calls is not None, PARAPHRASE in result.rows.roles
     differ = "answers do not agree" if has_wordings else "answers break the rule"
     problem, differ = precision.noun, "runs do not end alike" if is_run else differ
+    mixed = [(n, href) for _, _, n, _, _, href in bar.parts if "show=broken" in href or "show=depends" in href]
     if change and change["correct_to_incorrect"]:
         lost = plural(int(change["correct_to_incorrect"]), "answer")
         yield Step(f"Read the {lost} lost to rewording", link(show="lost", **where))
     else:
-        parts = ((n, href) for _, _, n, _, _, href in bar.parts if "show=broken" in href or "show=depends" in href)
-        yield from (Step(f"Read the {plural(n, problem)} whose {differ}", href) for n, href in parts)
+        yield from (Step(f"Read the {plural(n, problem)} whose {differ}", href) for n, href in mixed)
     n, half = precision.n, precision.half_width
     if result.until is None if half is None else half > _MANY_POINTS:
         more = "there is no interval yet" if half is None else f"about {count(4 * n)} would halve the interval"
         wanted = 0.02 if half is None else half / 2.0
-        command = f"paraconsist plan PREDICTIONS{precision.measure} --half-width {wanted:.2g}" * has_wordings
+        command = f"paraconsist plan PREDICTIONS{precision.measure} --half-width {wanted:.2g}"
+        command *= has_wordings and bool(mixed)
         if result.until is not None:
             command = f"paraconsist run ... --until '{result.until.quantity} ± {wanted:.2g}'"
         yield Step(f"{'Run more tasks' if is_run else 'Ask about more problems'}: {more}", command=command)
@@ -379,7 +396,7 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
     if result.noise_floor is None and result.until is None and result.source.noise is None:
         words = "Ask again unchanged: how often answers flip by themselves is unknown"
         yield Step(words, command="paraconsist run ... --noise-floor 2")
-    if has_wordings:
+    if has_wordings and mixed:
         yield Step("Mark what is no paraphrase, and see the numbers without it", link(show="broken", **where))
 
 
@@ -399,6 +416,7 @@ class _Precision:
     """How sure the finding on one model is."""
 
     n: int  # problems
+    tested: int  # of these, the ones that the rule is about
     clusters: int  # what the intervals resample: contexts, or the problems themselves
     half_width: float | None  # of the interval; None without one
     effect: float | None  # the design effect
@@ -408,19 +426,26 @@ class _Precision:
     @classmethod
     def of(cls, key: str, values: Values, noun: str) -> _Precision:
         """Return it of one of a result's values."""
-        n = int(values.get("n_problems", values.get("n_buckets", values.get("n", 0))))
+        n = int(values.get("n_problems", values.get("n_buckets", 0)))
+        tested = int(values.get("n_tested", n))
         of_keys = (values.get(name) for name in ("n_clusters", "design_effect"))
         clusters, effect = (part.get(key) if isinstance(part, Mapping) else part for part in of_keys)
         ends = bounds(values.get("confidence_interval"), key)
         half = None if ends is None else (ends[1] - ends[0]) / 2
         measure = f" --measure {key}" if key == WORDING_CHANGE.key and noun == "problem" else ""  # of runs P_C says it
-        return cls(n, int(clusters) if known(clusters) else n, half, effect if known(effect) else None, noun, measure)
+        sizes = n, tested, int(clusters) if known(clusters) else tested
+        return cls(*sizes, half, effect if known(effect) else None, noun, measure)
+
+    @property
+    def problems(self) -> str:
+        """How many problems the finding is of."""
+        return f"{count(self.tested)} of " * (self.tested < self.n) + plural(self.n, self.noun)
 
     @property
     def sample(self) -> str:
         """The problems, and their contexts where several share one."""
-        contexts = f" from {plural(self.clusters, 'context')}" if self.clusters < self.n else ""
-        return f"{plural(self.n, self.noun)}{contexts}"
+        contexts = f" from {plural(self.clusters, 'context')}" if self.clusters < self.tested else ""
+        return f"{self.problems}{contexts}"
 
 
 def _brief(precision: _Precision, result: SetScores) -> Iterator[str]:
@@ -434,15 +459,16 @@ def _brief(precision: _Precision, result: SetScores) -> Iterator[str]:
 def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> Iterator[tuple[str, str]]:
     """Yield sentences on how far the numbers of one model can be trusted, each with the term that it explains."""
     n, clusters, half, effect = precision.n, precision.clusters, precision.half_width, precision.effect
-    origin = f"from {plural(clusters, 'context')}, which the intervals resample" if clusters < n else "independent ones"
+    are_joined = clusters < precision.tested
+    origin = f"from {plural(clusters, 'context')}, which the intervals resample" if are_joined else "independent ones"
     problems = f"{precision.noun}s"
     of_design = "" if effect is None else f" (design effect {effect:.1f})"
-    yield f"{plural(n, precision.noun)}, {origin}{of_design}.", "design effect"
+    yield f"{precision.problems}, {origin}{of_design}.", "design effect"
     if half is None:
         why = f"too few {problems}, or none that differ" if result.until is None else no_interval(result)
         yield f"There is no interval: {why}.", "interval"
     else:
-        contexts = f" from {4 * clusters:,} contexts" if clusters < n else ""
+        contexts = f" from {4 * clusters:,} contexts" if are_joined else ""
         more = f"About {4 * n:,} {problems}{contexts}, four times as many,"
         yield f"{more} would halve the interval (± {percent(half)} points).", "interval"
     if result.rows.calls is not None:
@@ -500,8 +526,9 @@ def _with_rivals(sentence: str, rivals: Sequence[str], is_tested: bool, values: 
         sentence += f"; {listed(rivals)} {'is' if len(rivals) == 1 else 'are'} not shown to differ from it"
     sentence += ", beyond chance." if is_tested and not rivals else "."
     accuracy = {model: of["accuracy"] for model, of in values.items() if known(of.get("accuracy"))}
-    most = max(accuracy, key=accuracy.__getitem__, default="")
-    return f"{sentence} Most accurate: {most} ({percent(accuracy[most])} %)." if accuracy else sentence
+    best = max(accuracy.values(), default=0.0)
+    most = listed([model for model, value in accuracy.items() if value == best])
+    return f"{sentence} Most accurate: {most} ({percent(best)} %)." if accuracy else sentence
 
 
 def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str]:
@@ -514,8 +541,9 @@ def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str
     ends = bounds(None if wording is None else wording.confidence_interval, STEADINESS.key)
     level = f"{100 * results[best].options.confidence_level:g} %"
     sure = f", {level} interval {percent(ends[0], digits=0)} to {percent(ends[1], digits=0)}" if ends else ""
+    sure = minus(sure)
     if wording is None or wording.n_problems != ranking.n_problems:  # whose interval is of all that it answered
-        sure = f" on the {plural(ranking.n_problems, 'problem')} that all answered"
+        sure = f" on the {plural(ranking.n_problems, results[best].rows.nouns[0])} that all answered"
     letters = {row.model: set(row.letters) for row in ranking.standings}
     rivals = [model for model in others if letters[model] & letters[best]]
     able = len(ranking.standings)

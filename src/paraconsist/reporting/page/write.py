@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +49,10 @@ _MOST_BUCKETS, _MOST_CELLS = 200, 4000
 #: On a slide: sets side by side, bars of each set in one row and in two, signatures.
 _IN_A_ROW, _MOST_BARS, _MOST_SIGNATURES = 3, (8, 2), 2
 
-#: Words of tables that terminals show too, and what the page calls them.
+#: Words of tables that terminals show too, and what the pages of problems and of tasks call them.
 _PAGE_WORDS = {
-    "bucket": "problem",
-    "buckets": "problems",
-    "paraphrase": "rewording",
-    "paraphrases": "rewordings",
+    "problem": {"bucket": "problem", "paraphrase": "rewording"},
+    "task": {"bucket": "task", "paraphrase": "run", "problem": "task"},
 }
 #: Columns that a sheet's page shows together.
 _SHEET_COLUMNS = {
@@ -148,8 +146,10 @@ def write_summary(models: Sequence[Model], output: Path, options: ReportOptions)
 
 
 def edits_in(report: Report) -> Iterator[SetEdits]:
-    """Yield what flips the answers to each set that has texts."""
+    """Yield what flips the answers to each set that has texts, and as many problems as were wanted in advance."""
     for aligned in report.with_texts:
+        if any(report.by_model[model][aligned.name].until for model in aligned.models):
+            continue
         if edits := edits_of(aligned, report.options.score.intervals):
             yield edits
 
@@ -173,6 +173,7 @@ def _render(report: Report, edits: Sequence[SetEdits], plots: Sequence[Placed], 
         several=len(models) > 1,
         notices=provenance.notices(report),
         reliability=[(model.name, part) for model in models for part in _reliability(model)],
+        checked="What people checked, " * any(s.checked or s.validity for m in models for s in m.sets.values()),
         level=listed(screen.levels(models)),
         headline_tables=[*tables.summary(in_order), *tables.rates(in_order), *_relations(models)],
         papers=[(model.name, part) for model in models for part in published_tables(model.sets)],
@@ -240,7 +241,8 @@ def _relations(models: Sequence[Model]) -> Iterator[Table]:
     for model in models:
         for name, scored in model.sets.items():
             of = name if len(models) == 1 else f"{name}, {model.name}"
-            own = [tables.headline(name, scored, spec) for spec in [TRAJECTORIES] if spec.name in scored.measures]
+            measures = [m for m, values in scored.measures.items() if m == TRAJECTORIES.name or "primacy" in values]
+            own = [tables.headline(name, scored, CATALOGUE[measure]) for measure in measures]
             for table in (*own, *tables.relations(name, scored)):
                 yield replace(table, title=table.title.replace(name, of, 1))
 
@@ -295,33 +297,35 @@ def filled(template: str, **values: Any) -> str:
     """Return a page from its template, with styles and scripts inlined under a policy that allows nothing else."""
     from markupsafe import Markup
 
-    environment, glossary = templates("paraconsist.reporting.page"), Glossary()
+    noun = values.get("noun", "problem")
+    environment, glossary = templates("paraconsist.reporting.page"), Glossary(noun)
     files = [
         [f"{name}.{ending}" for name in names.split()] for ending, names in _PARTS.get(template, _OF_INDEX).items()
     ]
     style, script = ("\n".join(environment.loader.get_source(environment, file)[0] for file in of) for of in files)
     inlined = {"style": Markup(style), "script": Markup(script), "policy": _policy(style, script)}
-    are_problems = values.get("noun") == "problem"  # no tasks
     made = {
         "help": glossary,
-        "table": lambda table: Markup(to_html(_in_page_words(table) if are_problems else table, glossary)),
-        "worded": _to_page_words if are_problems else str,
+        "table": lambda table: Markup(to_html(_in_page_words(table, noun), glossary)),
+        "worded": partial(_to_page_words, noun=noun),
     }
     return str(environment.get_template(template).render(**values, **inlined, **made, version=__version__))
 
 
-def _in_page_words(table: Table) -> Table:
+def _in_page_words(table: Table, noun: str) -> Table:
     """Return a table whose own words are the page's; names of models and sets, which are columns too, stay."""
-    columns = [
-        replace(column, label=_PAGE_WORDS.get(column.label, column.label), help=_to_page_words(column.help))
-        for column in table.columns
-    ]
-    return replace(table, columns=columns, caption=_to_page_words(table.caption))
+    columns = []
+    for column in table.columns:
+        is_own = column.label.removesuffix("s") in _PAGE_WORDS[noun]
+        label = _to_page_words(column.label, noun) if is_own else column.label
+        columns.append(replace(column, label=label, help=_to_page_words(column.help, noun)))
+    return replace(table, columns=columns, caption=_to_page_words(table.caption, noun))
 
 
-def _to_page_words(text: str) -> str:
-    words = r"(?<!no )(?<!role )(?<!`)\b(?:bucket|paraphrase)s?\b"
-    return re.sub(words, lambda word: _PAGE_WORDS[word[0]], text)
+def _to_page_words(text: str, noun: str) -> str:
+    words = _PAGE_WORDS[noun]
+    pattern = rf"(?<!no )(?<!role )(?<!`)\b({'|'.join(words)})(?=s?\b)"
+    return re.sub(pattern, lambda word: words[word[0]], text)
 
 
 @cache
@@ -387,7 +391,8 @@ _TERMS = {
 class Glossary:
     """The help buttons of a page, which its templates ask for, and the terms that they explain."""
 
-    def __init__(self) -> None:
+    def __init__(self, noun: str = "problem") -> None:
+        self.noun = noun
         scored = [spec for spec in list_measures() if spec.target]  # tests have a p and a difference of their own
         quantities = [WORDING_CHANGE, *(q for spec in scored for q in spec.quantities if q.meaning)]
         terms = {spec.symbol: f"{spec.question} {spec.direction}" for spec in scored}
@@ -399,7 +404,8 @@ class Glossary:
         """Return a help button for a term, or nothing if it is not in the glossary."""
         from markupsafe import Markup
 
-        text = _to_page_words(self.terms.get(term, meaning))
+        known = self.terms.get(term, "")  # a column may be called as another measure's number
+        text = _to_page_words(known if term in _TERMS or meaning in known else meaning, self.noun)
         if not text:
             return ""
         name = self.used.setdefault((term, text), f"term-{len(self.used)}")

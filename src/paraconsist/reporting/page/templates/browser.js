@@ -33,6 +33,7 @@ const browser = (() => {
 
   // How sure the model was of the surest two answers that break the set's rule together: of the less sure of the two.
   function surest(bucket, set, place) {
+    if (set.conditional) return 0;  // answers to other questions
     const sure = (row) => (row[4][place] === null || row[4][place][0] < 0 ? null : buckets.sureness(row[4][place], row[2]));
     const first = bucket.original ? sure(bucket.original) : null;
     const most = new Map();  // answer -> the surest of its rows
@@ -125,7 +126,8 @@ const browser = (() => {
     if (query.accuracy !== null && !mine.some((place) => bucket.a[place] !== null && isAbout(bucket.a[place], query.accuracy))) return false;
     for (const [key, flips] of [["flips", true], ["holds", false]]) {
       if (state[key] === "") continue;
-      const value = bucket.v[set.models.indexOf(head.models.indexOf(state[key]))];
+      const place = set.models.indexOf(head.models.indexOf(state[key]));
+      const value = areRuns ? { r: 0, d: 1, w: 0 }[bucket.o[place]] : bucket.v[place];  // of runs models are compared by their ends
       if (value === undefined || value === null || value > 0 !== flips) return false;
     }
     return query.words.every((word) => haystack(bucket).includes(word));
@@ -260,6 +262,10 @@ const browser = (() => {
   const saved = () => [...new URLSearchParams(state.slices)];
   const keep = (wanted) => change({ slices: String(new URLSearchParams(wanted)) }, { keepPage: true });
   const numbersOf = new Map();
+  // Of `marking.numbers` those that mean something of some set, and of one set without P_C its own measure.
+  const [{ rule, sums, paraphrastic }] = head.sets.length === 1 ? head.sets : [{ paraphrastic: head.sets.some((set) => set.paraphrastic) }];
+  const isShown = [paraphrastic, head.sets.some((set) => !set.noGold), !paraphrastic && sums && sums.some((of) => of[4] > 0)];
+  const ofShown = (values) => values.filter((_, i) => isShown[i]);
   function measured(filters) {
     if (!numbersOf.has(filters)) {
       const own = state;
@@ -267,7 +273,7 @@ const browser = (() => {
       const [inside] = filtered(asked());
       state = own;
       const models = head.models.map((_, model) => inside.flatMap((bucket) => places(bucket, model).filter((place) => head.sets[bucket.s].read[place]).map((place) => bucket.n[place])));
-      numbersOf.set(filters, [n(inside.length), ...models.flatMap((counts) => marking.numbers(marking.summed(counts)).slice(0, 2))]);
+      numbersOf.set(filters, [n(inside.length), ...models.flatMap((counts) => ofShown(marking.numbers(marking.summed(counts))))]);
     }
     return numbersOf.get(filters);
   }
@@ -275,7 +281,7 @@ const browser = (() => {
     slices.hidden = state.slices === "";
     const number = (tag, text) => element(tag, { class: "number", text, ...(tag === "th" ? { scope: "col" } : {}) });
     const of = (what, model) => (head.models.length > 1 ? `${what}, ${model}` : what);
-    const heads = [`${unit}s`, ...head.models.flatMap((model) => ["consistency (P_C)", "right"].map((what) => of(what, model)))];
+    const heads = [`${unit}s`, ...head.models.flatMap((model) => ofShown(["consistency (P_C)", "right", rule]).map((what) => of(what, model)))];
     const lines = saved().map(([name, filters]) => {
       const drop = element("button", { type: "button", text: "✕", "aria-label": `forget the slice ${name}` });
       drop.addEventListener("click", () => { keep(saved().filter(([other]) => other !== name)); found.focus({ preventScroll: true }); });
@@ -401,13 +407,17 @@ const browser = (() => {
     }
     if (head.kinds && head.kinds.length) select("edit", "kind", [["", "all edits"], ...named(head.kinds)]);
     const base = all.some((bucket) => bucket.r[0][0] === "original") ? "the original" : "row 1";
-    const ofRight = head.sets.every((set) => set.noGold) ? [] : [
-      ["lost", `${base} right, ${another} wrong`], ["gained", `${base} wrong, ${another} right`],
-      ["right", `right in every ${each}`], ["depends", `right in some ${each}s`], ["wrong", `wrong in every ${each}`],
-    ];
-    select("show", "show", [["", `all ${unit}s`], ["broken", "inconsistent"], ["changed", `another answer than ${base}`], ...ofRight, ["same", "consistent"]]);
+    const hasGold = !head.sets.every((set) => set.noGold);
+    const has = (test, options) => (all.some(test) ? options : []);
+    const ofBase = (test, options) => has((bucket) => bucket.original && test, options);
+    select("show", "show", [
+      ["", `all ${unit}s`], ["broken", "inconsistent"], ...ofBase(true, [["changed", `another answer than ${base}`]]),
+      ...ofBase(hasGold, [["lost", `${base} right, ${another} wrong`], ["gained", `${base} wrong, ${another} right`]]),
+      ...has((bucket) => hasGold && bucket.o.some(Boolean), [["right", `right in every ${each}`], ["depends", `right in some ${each}s`], ["wrong", `wrong in every ${each}`]]),
+      ["same", "consistent"],
+    ]);
     select("sort by", "sort", [
-      ...(hasSureness ? [["sure", "surest flip"]] : []), ["flips", "most inconsistent"], ...(ofRight.length ? [["accuracy", "least accurate"]] : []),
+      ...(hasSureness ? [["sure", "surest flip"]] : []), ["flips", "most inconsistent"], ...(hasGold ? [["accuracy", "least accurate"]] : []),
       ...(hasSureness ? [["swing", "largest swing in probability"]] : []), ["size", "most rows"], ["id", "id"],
     ]);
     select("per page", "size", named(["10", "20", "50"]));

@@ -13,7 +13,9 @@ const buckets = (() => {
     return made;
   }
 
-  const labelName = (set, label) => (label < 0 ? "unparsed" : set.labels[label]);
+  // A gold label is a list where a rule allows several.
+  const labelName = (set, label) => [label].flat().map((one) => (one < 0 ? "unparsed" : set.labels[one])).join(" or ");
+  const isRight = ([answer], gold) => (Array.isArray(gold) ? gold.includes(answer) : answer === gold);
   // Probability of a label in [0, 1], or null where the file does not say.
   function probability(answer, label) {
     if (answer.length < 2 || answer[1] < 0) return null;
@@ -28,17 +30,20 @@ const buckets = (() => {
     return own !== null || ofGold === null ? own : answer[0] === gold ? ofGold : 1 - ofGold;
   }
 
-  const firstOf = (bucket) => bucket.r.find((row) => row[0] === "original") || bucket.r[0];
+  // The row that others are compared with; of runs the first by the same model.
+  const owner = (row) => row[4].findIndex(Boolean);
+  const firstOf = (bucket, row) => bucket.r.find((other) => (row && row[0] === "run" ? owner(other) === owner(row) : other[0] === "original")) || bucket.r[0];
   // Whether an answer is right; without gold labels, whether it is that of the first row.
   function isGood(bucket, row, place) {
     const [answer, first] = [row[4][place], firstOf(bucket)];
-    if (!head.sets[bucket.s].noGold) return answer[0] === row[2];
+    if (!head.sets[bucket.s].noGold) return isRight(answer, row[2]);
     return row === first || first[4][place] === null || (answer[0] >= 0 && answer[0] === first[4][place][0]);
   }
   function marks(bucket, place) {
     const strip = element("span", { class: "marks", "aria-hidden": "true" });
     for (const row of bucket.r) {
       const [role, , , , answers] = row;
+      if (role === "run" && answers[place] === null) continue;  // another model's
       const state = answers[place] === null ? " none" : isGood(bucket, row, place) ? "" : " wrong";
       strip.append(element("span", { class: `mark${state}${role === "original" ? " first" : ""}` }));
     }
@@ -54,7 +59,7 @@ const buckets = (() => {
       const n = new Set(given.filter((label) => label >= 0)).size + given.filter((label) => label < 0).length;
       return `${n} ${n === 1 ? "answer" : "answers"} in ${given.length} ${given.length === 1 ? "row" : "rows"}`;
     }
-    return `${counted.filter((row) => row[4][place][0] === row[2]).length} of ${counted.length} right`;
+    return `${counted.filter((row) => isRight(row[4][place], row[2])).length} of ${counted.length} right`;
   }
   function tally(bucket, set, place) {
     const model = head.models.length > 1 ? `${head.models[set.models[place]]}: ` : "";
@@ -65,7 +70,7 @@ const buckets = (() => {
   function putAnswer(cell, row, first, set, place) {
     const answer = row[4][place];
     if (answer === null) { cell.className = "answer"; cell.append("–"); return null; }
-    const right = answer[0] === row[2];
+    const right = isRight(answer, row[2]);
     cell.className = set.noGold ? "answer" : `answer ${right ? "right" : "wrong"}`;
     if (!set.noGold) cell.append(element("span", { class: `mark${right ? "" : " wrong"}`, "aria-hidden": "true" }));
     cell.append(element("span", { class: "label", text: labelName(set, answer[0]) }));
@@ -76,7 +81,7 @@ const buckets = (() => {
     else if (ofGold !== null) cell.append(element("span", { class: "p", text: `gold ${ofGold.toFixed(2)}` }));
     const before = first && first !== row ? first[4][place] : null;
     if (before && !set.conditional && (before[0] !== answer[0]) !== set.mustDiffer) {
-      cell.append(element("span", { class: "flip", text: set.mustDiffer ? "= same" : first[0] === "original" ? "⇄ changed" : "⇄ not as row 1" }));
+      cell.append(element("span", { class: "flip", text: set.mustDiffer ? "= same" : first[0] === "original" ? "⇄ changed" : `⇄ not as ${row[0] === "run" ? "run" : "row"} 1` }));
     }
     return ofGold;
   }
@@ -93,13 +98,14 @@ const buckets = (() => {
   }
   // From this many models on they are rows of a table of their own, with the wordings by their numbers.
   const MANY = 4;
-  function modelTable(bucket, set, first) {
+  function modelTable(bucket, set) {
     const body = element("tbody");
     set.models.forEach((number, place) => {
       const chips = element("td", { class: "chips" });
       bucket.r.forEach((row, i) => {
+        if (row[0] === "run" && row[4][place] === null) return;
         const chip = element("span");
-        putAnswer(chip, row, first, set, place);
+        putAnswer(chip, row, set.conditional ? null : firstOf(bucket, row), set, place);
         chip.classList.add("chip");
         chip.prepend(element("span", { class: "hide", text: "row " }), element("span", { class: "number", text: String(i + 1) }));
         chips.append(chip, " ");
@@ -131,7 +137,6 @@ const buckets = (() => {
   function render(bucket) {
     const set = head.sets[bucket.s];
     const golds = [...new Set(bucket.r.map((row) => row[2]))];
-    const first = set.conditional ? null : firstOf(bucket);
     const article = element("article", { class: bucket.t ? "bucket written" : "bucket", tabindex: "-1", "aria-label": `${bucket.r[0][0] === "run" ? "task" : "problem"} ${bucket.id}` });
     article.bucket = bucket;
     const facts = element("span", { class: "facts" });
@@ -161,6 +166,7 @@ const buckets = (() => {
     table.append(element("thead", {}, top));
     const body = element("tbody");
     for (const [i, row] of bucket.r.entries()) {
+      const first = set.conditional ? null : firstOf(bucket, row);
       const line = element("tr", row[0] === "original" ? { class: "original" } : {});
       line.append(element("td", { class: "role", text: `${many ? `${i + 1} ` : ""}${row[0] === "paraphrase" ? (bucket.r.some((other) => other[0] === "original") ? "rewording" : "wording") : row[0].replace("_", " ")}`, ...(row[1] ? { title: row[1] } : {}) }));
       line.append(textCell(bucket, set, row, first));
@@ -170,7 +176,7 @@ const buckets = (() => {
     }
     table.append(body);
     article.append(table);
-    if (many) article.append(modelTable(bucket, set, first));
+    if (many) article.append(modelTable(bucket, set));
     if (bucket.t && bucket.t.length) article.append(answers.render(bucket));
     if (bucket.more) article.append(element("p", { class: "note", text: `and ${bucket.more.toLocaleString("en")} rows more` }));
     return article;
@@ -207,24 +213,25 @@ const buckets = (() => {
   // What the signs of the buckets mean, of those that this page has.
   function legend() {
     const sign = (mark, text) => element("span", {}, element("span", { class: `mark${mark}`, "aria-hidden": "true" }), ` ${text}`);
-    const some = (test) => all.some((bucket) => bucket.r.some((row) => row[4].some(test)));
+    const some = (test) => all.some((bucket) => bucket.r.some((row) => row[4].some((answer) => test(answer, row))));
+    const areRuns = all.some((bucket) => bucket.r[0][0] === "run");
     const compares = (bucket) => !head.sets[bucket.s].mustDiffer && !head.sets[bucket.s].conditional;
     const has = (bucket) => bucket.r[0][0] === "original";
     const parts = [];
     if (head.sets.some((set) => !set.noGold)) parts.push(sign("", "right"), sign(" wrong", "wrong"));
     if (head.sets.some((set) => set.noGold)) parts.push(sign("", "the first row's answer"), sign(" wrong", "another answer"));
     if (all.some(has)) parts.push(sign(" first", "the original (round)"));
-    if (some((answer) => answer === null)) parts.push(sign(" none", "not asked"));
+    if (some((answer, [role]) => answer === null && role !== "run")) parts.push(sign(" none", "not asked"));
     if (some((answer) => answer !== null && answer[1] >= 0)) parts.push(element("span", { text: "0.93: how probable the model held the answer that it gave" }));
-    if (some((answer) => answer !== null && answer.length > 1) && head.sets.some((set) => set.models.length < MANY)) {
+    if (some((answer, row) => answer !== null && goldProbability(answer, row[2]) !== null) && head.sets.some((set) => set.models.length < MANY)) {
       const bar = element("span", { class: "bar", "aria-hidden": "true" }, element("i"));
       bar.firstChild.style.width = "70%";
       parts.push(element("span", {}, bar, " how probable it held the gold label; the stroke stands at one half"));
     }
     if (head.sets.some((set) => set.mustDiffer)) parts.push(element("span", { text: "= same: the original's answer, where it must be another" }));
     if (all.some((bucket) => compares(bucket) && has(bucket))) parts.push(element("span", { text: "⇄ changed: another answer than the original's" }));
-    if (all.some((bucket) => compares(bucket) && !has(bucket))) parts.push(element("span", { text: "⇄ not as row 1: another answer than that of the first row" }));
+    if (all.some((bucket) => compares(bucket) && !has(bucket))) parts.push(element("span", { text: areRuns ? "⇄ not as run 1: it ended otherwise than the first run of the task" : "⇄ not as row 1: another answer than that of the first row" }));
     return parts;
   }
-  return { head, all, element, marks, render, legend, markHits, labelName, probability, goldProbability, sureness };
+  return { head, all, element, marks, render, legend, markHits, labelName, isRight, probability, goldProbability, sureness };
 })();

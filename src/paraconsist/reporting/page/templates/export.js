@@ -13,7 +13,7 @@ const exporting = (() => {
         const answer = row[4][place];
         const own = buckets.probability(answer, answer[0]);
         const ofGold = buckets.goldProbability(answer, row[2]);
-        return [model, { answer: answer[0] < 0 ? null : set.labels[answer[0]], right: set.noGold ? undefined : answer[0] === row[2], probability: own, gold_probability: ofGold }];
+        return [model, { answer: answer[0] < 0 ? null : set.labels[answer[0]], right: set.noGold ? undefined : buckets.isRight(answer, row[2]), probability: own, gold_probability: ofGold }];
       });
       return { role: row[0], example_id: row[1], gold: set.noGold ? undefined : buckets.labelName(set, row[2]), ...field(bucket, set, row), answers: Object.fromEntries(answers) };
     });
