@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.scripts import load_script
 
-from paraconsist.measures.difference_tests import Compared, _drawn, paired_differences
+from paraconsist.measures.difference_tests import Compared, paired_differences
 from paraconsist.measures.intervals import mean_of_sums, sums_by_group
 from paraconsist.measures.results import IntervalSettings
 from paraconsist.measures.standings import joint_test
@@ -60,12 +60,3 @@ def test_families_of_pairs_keep_their_level(name: str) -> None:
         p = (1 + (np.abs(signs @ each) >= np.abs(each.sum(axis=0)) - 1e-9).sum(axis=0)) / 1000
         claims += joint.adjusted(float(p.min())) <= 0.05
     assert claims / (N) <= 0.06 + 2 * np.sqrt(0.06 * 0.94 / (N))
-
-
-@pytest.mark.parametrize("most", [1, 2, 9, 60, 61])
-def test_drawn_swaps_are_the_binomial_numbers_of_numpy(most):
-    counts = np.random.default_rng(most).integers(1, most + 1, 40)
-    counts[0] = most
-    (swapped, weight), *rest = _drawn(counts, 500, np.random.default_rng(7))
-    assert (rest, swapped.dtype, weight.sum()) == ([], np.float64, 500)
-    np.testing.assert_array_equal(swapped, np.random.default_rng(7).binomial(counts, 0.5, (500, 40)))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, stdtrit
 
-from paraconsist.measures.array_types import Floats, Mask
+from paraconsist.measures.array_types import Mask
 from paraconsist.measures.buckets import as_column, code_columns
 from paraconsist.measures.intervals import FEW_UNITS
 from paraconsist.measures.results import constant_message
@@ -110,14 +109,15 @@ model's order? (rows selected against the model look the same)
     confusion = np.bincount(predicted * n_labels + gold, minlength=n_labels**2).reshape(n_labels, n_labels)
     if int(confusion.max(axis=1).sum() - np.trace(confusion)) < _LEAST_GAIN * n:  # more than any renaming gains
         return None
-    identity = np.arange(n_labels)
+    from scipy.optimize import linear_sum_assignment  # slow to import, and seldom needed
+
     merged = _in_gold_case([names[code] for code in used], np.bincount(gold, minlength=n_labels) > 0)
     together = np.zeros_like(confusion)
     np.add.at(together, merged, confusion)
     # the tiny bonus keeps a label's own name wherever renaming gains nothing; the large one, names in another case
     bonus = np.where(np.bincount(merged, minlength=n_labels) > 1, 2.0 * n, 1e-6)
-    renamed = _assignment(together + np.diag(bonus))[merged]
-    changed = np.flatnonzero(renamed != identity)
+    renamed = linear_sum_assignment(together + np.diag(bonus), maximize=True)[1][merged]
+    changed = np.flatnonzero(renamed != np.arange(n_labels))
     gained = int(confusion[changed, renamed[changed]].sum())
     lost = int(confusion[changed, changed].sum())
     if gained - lost < _LEAST_GAIN * n:
@@ -217,17 +217,6 @@ def repeated_runs(answers: Any, buckets: Any, runs: Any, successes: Any = None) 
         graded = f"; of {changed:,} the verdicts differ, so the grading changed" if changed else ""
         notes.append(f"{what}: copies are no repeats, so leave all but one out unless the agent was run anew{graded}")
     return notes
-
-
-def _assignment(gains: Floats) -> npt.NDArray[np.intp]:
-    """Return the column of each row, all different, with the largest sum of `gains`."""
-    if len(gains) <= 4:  # importing scipy.optimize takes longer than a whole scoring of a small file
-        rows = np.arange(len(gains))
-        return np.array(max(permutations(rows), key=lambda columns: float(gains[rows, columns].sum())))
-    from scipy.optimize import linear_sum_assignment
-
-    columns: npt.NDArray[np.intp] = linear_sum_assignment(gains, maximize=True)[1]
-    return columns
 
 
 def _in_gold_case(names: list[Any], is_gold: Mask) -> npt.NDArray[np.intp]:

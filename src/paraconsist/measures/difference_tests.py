@@ -269,7 +269,6 @@ def margin_test(test: DifferenceTest, point: float, margin: float, level: float,
 _MOST_EXACT = 1 << 17  # assignments that are enumerated
 _MOST_ENDS = 1 << 14  # assignments that are enumerated for intervals, which have to be sorted
 _CELLS_AT_ONCE = 1 << 20
-_MOST_INVERTED = 60  # throws of a coin beyond which numpy takes more than one random number for them
 _TOLERANCE = 1e-9  # differences closer than this are ties, which count against the null's rejection
 
 
@@ -461,22 +460,11 @@ def _chances(n: int) -> Floats:
 
 
 def _drawn(counts: Whole, n_permutations: int, rng: np.random.Generator) -> Iterator[tuple[Floats, Floats]]:
-    """Yield how many units of each pattern are swapped in random assignments, each with weight 1.
-
-    Up to `_MOST_INVERTED` of a pattern the numbers are those of `Generator.binomial`, in less than half of its time.
-    """
+    """Yield how many units of each pattern are swapped in random assignments, each with weight 1."""
     chunk = max(1, _CELLS_AT_ONCE // len(counts))
-    alike = [(counts == n, _chances(n)[:-1].cumsum()) for n in np.unique(counts).tolist() if n <= _MOST_INVERTED]
     for start in range(0, n_permutations, chunk):
-        shape = (min(chunk, n_permutations - start), len(counts))
-        if counts.max() > _MOST_INVERTED:
-            drawn = rng.binomial(counts, 0.5, size=shape).astype(np.float64)
-        else:
-            drawn = rng.random(shape)
-            for columns, below in alike:
-                chances = drawn[:, columns]
-                drawn[:, columns] = np.searchsorted(below, chances) if len(below) > 1 else chances > 0.5
-        yield drawn, np.ones(shape[0])
+        n = min(chunk, n_permutations - start)
+        yield rng.binomial(counts, 0.5, size=(n, len(counts))).astype(np.float64), np.ones(n)
 
 
 METHODS = ("auto", "sign_flip", "closed_form")

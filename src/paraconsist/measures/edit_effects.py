@@ -279,9 +279,7 @@ def _numbered(words: str, start: int = 0, *, suffix: str = "", step: int = 1) ->
 _ENGLISH = frozenset(["the", "and", "with", "this", "that", "they", "his", "you", "are", "to"])
 _ARTICLES = frozenset(["a", "an", "the"])
 _NOT = r"(?:is|are|was|were|do|does|did|has|have|had|ca|could|wo|would|sha|should|must|need|might|ai) ?n ?'? ?t|n't"
-_NEGATIVE = _EITHER["negative"]
-_NEGATIVES = frozenset(_NEGATIVE.split("|"))
-_NEGATION = re.compile(rf"(?<!\S)(?:{_NOT}|{_NEGATIVE})(?!\S)")
+_NEGATION = re.compile(rf"(?<!\S)(?:{_NOT}|{_EITHER['negative']})(?!\S)")
 _NO_NEGATION = re.compile(
     r"\b(?:nothing but|not (?:only|just|merely|least)|no (?:doubt|matter|sooner|wonder|\d+)|or not"
     r"|without (?:a |any )?(?:doubt|fail|question))\b"
@@ -300,7 +298,6 @@ _NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 
 _PARTICIPLE = rf"(?!(?:{_EITHER['states']})(?! by)\b)(?:\w\w+ed|{_EITHER['participles']}"
 _BE = r"(?:is|are|was|were)(?: ?n ?'? ?t)?"
-_HELPERS = frozenset(["is", "are", "was", "were", "am", "be", "been", "being", "get", "gets", "got", "getting"])
 _NO_AGENT = rf"(?:\d|\w+ing\b|{_EITHER['no agent']})\w*"
 _BETWEEN = rf"(?:(?:\w+ly|{_EITHER['between']}) )*"
 _PASSIVE = re.compile(
@@ -511,7 +508,6 @@ def _read(text: str) -> _Read:
     words = tuple(map(str.lower, forms))
     joined, distinct = " ".join(words), frozenset(words)
     blanks = [] if " ".join(forms) == text else [run for run in _BLANKS.findall(text) if run != " "]
-    may_be_passive = not _HELPERS.isdisjoint(distinct) or "n't" in joined or "by" in distinct
     return _Read(
         text,
         words,
@@ -520,8 +516,8 @@ def _read(text: str) -> _Read:
         sorted(filter(_is_punctuation, tokens)) if len(tokens) > len(words) else [],
         (text[:1].isspace(), text[-1:].isspace(), *sorted(blanks)),
         sum(1 if word in _NUMBER_WORDS or word[0].isdigit() else len(word) for word in words),
-        _n_negations(joined, distinct),
-        sum(1 for _ in _PASSIVE.finditer(joined)) if may_be_passive else 0,
+        _n_negations(joined),
+        sum(1 for _ in _PASSIVE.finditer(joined)),
         _numbers(words, distinct),
     )
 
@@ -543,9 +539,7 @@ def _full() -> re.Pattern[str]:
     return re.compile(rf"\d+(?:[.,]\d+)+\w*|[{_APART}][{''.join(signs)}]*|{letter}+(?:'{letter}+)*|[^\w\s]|\n")
 
 
-def _n_negations(joined: str, distinct: frozenset[str]) -> int:
-    if not ("n't" in joined or "nt " in f"{joined} " or " t " in f"{joined} ") and _NEGATIVES.isdisjoint(distinct):
-        return 0
+def _n_negations(joined: str) -> int:
     negative = _NEGATION.findall(_NO_NEGATION.sub("", joined))
     return len(negative) - (len(negative) > 1) * negative.count("nor")
 

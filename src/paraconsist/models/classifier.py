@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -192,12 +192,6 @@ def by_row(
     n_cut: Sequence[int] = (),
 ) -> list[Prepared]:
     """Group sequences by row: `n_texts` for each of its inputs, end to end."""
-    if len(sequences) == len(inputs) and n_texts == 1:
-        lengths, types = map(len, sequences), repeat(None) if type_ids is None else ((numbers,) for numbers in type_ids)
-        return [
-            Prepared(n, n, 1, (sequence,), kind, n_cut=cut)
-            for n, sequence, kind, cut in zip(lengths, sequences, types, n_cut or repeat(0), strict=False)
-        ]
     ends = np.cumsum([len(row) * n_texts for row in inputs]).tolist()
     places = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
     return [
