@@ -266,12 +266,10 @@ class AllowedLabels:
         return len(self.of_row)
 
     def tolist(self) -> list[list[Any]]:
-        """Return the labels that each row allows."""
         lists = [list(labels) for labels in self.sets]
         return [lists[code] for code in self.of_row.tolist()]
 
     def labels(self) -> Column:
-        """Return every label that some row allows."""
         labels = sorted({label for labels in self.sets for label in labels})
         return Column(self.kind, labels if self.kind == "string" else np.array(labels, dtype=np.int64))
 

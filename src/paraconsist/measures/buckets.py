@@ -309,7 +309,6 @@ class Partition:
         return listed
 
     def id_of(self, code: int) -> Any:
-        """Return the id of one bucket as a plain Python value."""
         value = self.ids[code]
         return value if isinstance(value, str) else int(value)
 
@@ -397,7 +396,6 @@ class BucketCounts:
         return len(self.size)
 
     def take(self, indices: Integers) -> BucketCounts:
-        """Return the counts of some buckets."""
         return BucketCounts(self.size[indices], self.correct[indices], self.same_label[indices])
 
     @classmethod
@@ -455,7 +453,6 @@ class LabelPool(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of answers in the pool."""
         return int(self.counts.sum())
 
     @property

@@ -92,7 +92,7 @@ class ChanceLevel:
             error, freedom = groups.standard_error((self.sums[:, 1] - ratio * self.sums[:, 2])[self.pattern])
             error /= self.shuffled
         else:
-            linearised = linearised_errors(units, _corrected)
+            linearised = linearised_errors(units, lambda sums: 1.0 - sums[..., 1:2] / sums[..., 2:3])
             error, degrees = float(linearised.standard_error[0]), float(linearised.degrees_of_freedom[0])
         weight = units.multiplicity
         size, broken, shuffled = units.sums.T
@@ -116,10 +116,6 @@ class ChanceLevel:
             ends = ratio_interval(broken, shuffled, weight, quantile)
             ends = float(np.fmin(ends[0], ratio_interval(*more, quantile)[0])), ends[1]
         return (1.0 - min(ends[1], 1.0 / self.shuffled), 1.0 - max(ends[0], 0.0)), error, n
-
-
-def _corrected(sums: Floats) -> Floats:
-    return 1.0 - sums[..., 1:2] / sums[..., 2:3]
 
 
 def pair_chance(

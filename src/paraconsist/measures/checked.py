@@ -75,7 +75,6 @@ class CheckedUnits:
         return cls(np.asarray(verdicts, dtype=np.bool_), **whole)
 
     def where(self, mask: NDArray[np.bool_]) -> CheckedUnits:
-        """Return the units of a mask."""
         return CheckedUnits(**{name: column[mask] for name, column in vars(self).items()})
 
     @property
@@ -103,7 +102,6 @@ class Corrected(Record):
 
     @property
     def value(self) -> float:
-        """The corrected rate."""
         return self.corrected
 
     @property
@@ -638,7 +636,6 @@ class _Part(NamedTuple):
 
     @property
     def less(self) -> _Part:
-        """Their share of no."""
         return _Part(1.0 - self.share, 1.0 - self.high, 1.0 - self.low)
 
 

@@ -173,9 +173,13 @@ def consistency_difference(
     paired = _over_buckets(options, checked.counts, checked.groups, permutations)
     parts = [(MEASURES, paired)]
     if checked.originals is not None and len(checked.originals.correct[0]):
-        originals = _on_rows(options, checked.originals.correct, checked.originals.groups, permutations)
-        parts.append(((_ORIGINALS,), originals))
-    _warn(estimates, checked.counts)
+        rights, dense = checked.originals
+        dense = None if dense is None else partition(dense).codes
+        parts.append(((_ORIGINALS,), _of_shares(options, _ORIGINALS, *rights, dense, permutations)))
+    for i, model in enumerate(checked.counts, 1):
+        if (model.same_label == model.size**2).all() and np.count_nonzero(model.size > 1) >= FEW_UNITS:
+            same = f"no prediction of model {i} differs within any bucket"
+            estimates.warn(f"{same}: was it given the paraphrases or the originals?")
     sizes = len(checked.counts[0]), int(checked.counts[0].size.sum())
     said = {"est": estimator, "orig": "among-paraphrases" if roles is None else "apart"}
     return _result(estimates, parts, _ESTIMATORS[estimator], sizes, margin, up_is_good=True, **said)
@@ -203,10 +207,7 @@ def share_difference(
     options = interval_options(f"{name}_difference", interval_method, confidence_level, n_resamples, seed, METHODS)
     check_margin(options.function, margin, options.confidence_level)
     estimates = Estimates(options, "bucket" if groups is None else "group")
-    shares, pattern = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
-    one, two = (np.stack([np.ones(len(shares)), column], axis=1) for column in shares.T)
-    compared = [Compared(name, 1.0)]
-    paired = paired_differences(options, one, two, pattern, groups, mean_of_sums, compared, n_permutations)
+    paired = _of_shares(options, name, first, second, groups, n_permutations)
     return _result(estimates, [((name,), paired)], name, (len(first), n_examples), margin, up_is_good=False)
 
 
@@ -229,7 +230,10 @@ def _result(
             table.update(zip(measures, values.tolist(), strict=True))
         estimates.add(measures, part.interval, part.n_units, part.design_effect.tolist())
     measures, paired = parts[0]
-    _warn_if_few(estimates, paired.n_units)
+    if (n := paired.n_units) == 1:
+        estimates.warn("one unit: no interval, and a p-value of 1")
+    elif n < FEW_UNITS:
+        estimates.warn(f"only {n} units: intervals are rough, and no p-value is below {2.0 ** (1 - n):.2g}")
     estimates.note_undefined(tables["differences"])
     seed = estimates.options.seed_name
     said = {**said, "avg": "bucket", "p": paired.p_method, "unparsed": "refused"}
@@ -262,20 +266,6 @@ def unit_values(
     return UnitValues(-short if checked.groups is None else -sums_by_group(short, checked.groups))
 
 
-def _warn(estimates: Estimates, counts: list[BucketCounts]) -> None:
-    for i, model in enumerate(counts, 1):
-        if (model.same_label == model.size**2).all() and np.count_nonzero(model.size > 1) >= FEW_UNITS:
-            same = f"no prediction of model {i} differs within any bucket"
-            estimates.warn(f"{same}: was it given the paraphrases or the originals?")
-
-
-def _warn_if_few(estimates: Estimates, n_units: int) -> None:
-    if n_units == 1:
-        estimates.warn("one unit: no interval, and a p-value of 1")
-    elif n_units < FEW_UNITS:
-        estimates.warn(f"only {n_units} units: intervals are rough, and no p-value is below {2.0 ** (1 - n_units):.2g}")
-
-
 def _over_buckets(
     options: IntervalSettings, counts: list[BucketCounts], groups: Integers | None, n_permutations: int
 ) -> PairedDifferences:
@@ -289,11 +279,16 @@ def _over_buckets(
     return paired_differences(options, *sums, pattern, groups, measures_of_sums, compared, n_permutations)
 
 
-def _on_rows(
-    options: IntervalSettings, rights: list[Whole], groups: Integers | None, n_permutations: int
+def _of_shares(
+    options: IntervalSettings,
+    name: str,
+    first: Floats | Whole,
+    second: Floats | Whole,
+    groups: Integers | None,
+    n_permutations: int,
 ) -> PairedDifferences:
-    index, pattern, _ = distinct(*rights)
-    one, two = (np.stack([np.ones(len(index)), right[index]], axis=1) for right in rights)
-    dense = None if groups is None else partition(groups).codes
-    compared = [Compared(_ORIGINALS, 1.0)]
-    return paired_differences(options, one, two, pattern, dense, mean_of_sums, compared, n_permutations)
+    """Compare the means of two models' shares, each of shape (n,)."""
+    shares, pattern = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
+    one, two = (np.stack([np.ones(len(shares)), column], axis=1) for column in shares.T)
+    compared = [Compared(name, 1.0)]
+    return paired_differences(options, one, two, pattern, groups, mean_of_sums, compared, n_permutations)

@@ -308,6 +308,7 @@ _PASSIVE = re.compile(
 
 _PLAIN = re.compile(r"\d+(?:[.,]\d+)+\w*|\w+(?:'\w+)*|[^\w\s]|\n")
 _APART = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # scripts without blanks
+_WORD_LIKE = "%&#@*/\\§_"  # no punctuation to readers, though to Unicode
 _HIDDEN = re.compile("[\u200b-\u200d\u2060\ufeff]")
 _BLANKS = re.compile(rf"[(\[]?[\s{_HIDDEN.pattern[1:-1]}]+[,.;:!?)\]]?")
 
@@ -513,17 +514,13 @@ def _read(text: str) -> _Read:
         words,
         distinct,
         frozenset(forms) - distinct,
-        sorted(filter(_is_punctuation, tokens)) if len(tokens) > len(words) else [],
+        sorted(token for token in tokens if unicodedata.category(token[0])[0] == "P" and token[0] not in _WORD_LIKE),
         (text[:1].isspace(), text[-1:].isspace(), *sorted(blanks)),
         sum(1 if word in _NUMBER_WORDS or word[0].isdigit() else len(word) for word in words),
         _n_negations(joined),
         sum(1 for _ in _PASSIVE.finditer(joined)),
         _numbers(words, distinct),
     )
-
-
-def _is_punctuation(token: str) -> bool:
-    return token[0] not in "%&#@*/\\§_" and unicodedata.category(token[0])[0] == "P"
 
 
 def _tokens(text: str) -> list[str]:

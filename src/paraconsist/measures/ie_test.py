@@ -392,12 +392,10 @@ class Options:
 
     @cached_property
     def generator(self) -> np.random.Generator:
-        """The one generator of all resampling."""
         return as_generator(self.function, "seed", self.seed)
 
     @property
     def is_mcnemar(self) -> bool:
-        """Whether the statistic is McNemar's."""
         return self.method.startswith("mcnemar")
 
     @property

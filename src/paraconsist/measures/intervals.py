@@ -74,7 +74,6 @@ class Units:
 
     @classmethod
     def of(cls, sums: Floats, multiplicity: npt.ArrayLike) -> Units:
-        """Return the units with these sums and numbers."""
         return cls(sums, np.asarray(multiplicity, dtype=np.int64))
 
     @classmethod
@@ -93,7 +92,6 @@ class Units:
 
     @property
     def n(self) -> int:
-        """The number of units."""
         return int(self.multiplicity.sum())
 
     @property
@@ -265,7 +263,6 @@ class Dyads:
     second: Integers
 
     def where(self, rows: Mask | None) -> Dyads:
-        """Return the members of some rows."""
         return self if rows is None else Dyads(self.first[rows], self.second[rows])
 
     @cached_property
@@ -284,7 +281,6 @@ class Dyads:
 
     @cached_property
     def n_members(self) -> int:
-        """The number of members."""
         return int(max(end.max() for end in self._ends)) + 1 if len(self.first) else 0
 
     @property

@@ -19,7 +19,6 @@ values are those of the ungrouped tests.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -487,18 +486,9 @@ def _grouped_null_tail(differences: Whole, rng: np.random.Generator) -> tuple[fl
         sides = [compare_statistics(*sums, k, q) for sums in null_draws(steps, DRAWS, rng)]
         beyond, equal = (sum(int(np.count_nonzero(side == sign)) for side in sides) / DRAWS for sign in (1, 0))
         return beyond, equal
-    values, counts = np.unique(np.abs(steps), return_counts=True)
-    return _exact_tail(k, tuple(values.tolist()), tuple(counts.tolist()))
-
-
-@lru_cache(maxsize=256)
-def _exact_tail(k: int, sizes: tuple[int, ...], times: tuple[int, ...]) -> tuple[float, float]:
-    """Return P(t* > t) and P(t* = t) for K = k, with `times` groups of each of the `sizes` of differences."""
     from scipy.fft import irfft, next_fast_len
 
-    values, counts = np.array(sizes), np.array(times)
-    steps = np.repeat(values, counts)
-    q = int(steps @ steps)
+    values, counts = np.unique(np.abs(steps), return_counts=True)
     shape, least = _shape(steps)
     rows, columns = (next_fast_len(size, real=True) for size in shape)
     # a quarter of the plane: the mass is real, and even in K*

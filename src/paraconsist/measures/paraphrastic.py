@@ -699,16 +699,11 @@ class Stratified:
         return cls(values[used], stratum, test_weights[covered] / (mass or 1.0), mass, used)
 
     @property
-    def n_in_stratum(self) -> npt.NDArray[np.intp]:
-        """The number of buckets in each decile, shape (d,)."""
-        return np.bincount(self.stratum)
-
-    @property
     def mean(self) -> float:
         """The weighted mean of the deciles' means; nan without buckets."""
         if not len(self.values):
             return float("nan")
-        return float(self.weights @ (np.bincount(self.stratum, weights=self.values) / self.n_in_stratum))
+        return float(self.weights @ (np.bincount(self.stratum, weights=self.values) / np.bincount(self.stratum)))
 
     def n_units(self, groups: Integers | None) -> int:
         """Return the number of independent units: buckets, or their groups (codes of all buckets)."""
@@ -730,7 +725,7 @@ class Stratified:
 
     def standard_error(self, groups: Integers | None) -> tuple[float, float]:
         """Return the standard error of `mean`, and the design effect of `groups` (codes of all buckets)."""
-        n = self.n_in_stratum
+        n = np.bincount(self.stratum)
         means = np.bincount(self.stratum, weights=self.values) / n
         influence = (self.weights / n)[self.stratum] * (self.values - means[self.stratum])
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -97,7 +97,6 @@ class Pilot(Record):
 
     @property
     def has_contexts(self) -> bool:
-        """Whether buckets share contexts."""
         return self.n_clusters < self.n_buckets
 
     def in_contexts_of(self, n: float) -> Pilot:
@@ -170,7 +169,6 @@ class Pilot(Record):
         return max(2.0, n_buckets / (self.per_context or self.n_buckets / self.n_clusters))
 
     def t(self, n_buckets: float, confidence_level: float) -> float:
-        """Return the t quantile of intervals over n buckets."""
         return float(stdtrit(self.clusters(n_buckets) - 1.0, (1.0 + confidence_level) / 2.0))
 
 

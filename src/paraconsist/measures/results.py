@@ -266,6 +266,9 @@ KEYS: Mapping[str, str] = {
 }
 
 
+_ENCODED = str.maketrans({sign: f"%{ord(sign):02X}" for sign in "%|\n\r"})
+
+
 @dataclass(frozen=True)
 class Signature:
     """A parsed signature."""
@@ -276,7 +279,7 @@ class Signature:
     def __str__(self) -> str:
         special, common = [key for key in self.parts if key not in KEYS], list(KEYS)
         order = [*common[: common.index("unparsed")], *special, *common[common.index("unparsed") :]]
-        written = [f"{key}:{_encode(self.parts[key])}" for key in order if key in self.parts]
+        written = [f"{key}:{self.parts[key].translate(_ENCODED)}" for key in order if key in self.parts]
         return "|".join([SHORT_NAMES.get(self.measure, self.measure), *written])
 
     def replace(self, **parts: str) -> Signature:
@@ -315,10 +318,6 @@ def parse_signature(text: str) -> Signature:
     if not name or ":" in name or "\n" in text.strip():
         raise input_error("parse_signature", "text", "be one line that starts with the measure's name", got=text)
     return Signature(MEASURE_NAMES.get(name, name), parts)
-
-
-def _encode(value: str) -> str:
-    return value.replace("%", "%25").replace("|", "%7C").replace("\n", "%0A").replace("\r", "%0D")
 
 
 METHODS = ("auto", "bootstrap", "closed_form")
@@ -445,11 +444,9 @@ class Estimates:
             self.warn_if_few(self.n_groups)
 
     def warn(self, message: str) -> None:
-        """Add a warning."""
         self.warnings.append(message)
 
     def put(self, name: str, interval: Sequence[float], error: float, n_clusters: int, effect: float | None) -> None:
-        """Set the uncertainty of one value."""
         self.confidence_interval[name] = [float(interval[0]), float(interval[1])]
         self.standard_error[name] = error
         self.n_clusters[name] = n_clusters

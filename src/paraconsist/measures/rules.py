@@ -44,19 +44,10 @@ class Answers:
         silent: NDArray[np.bool_] = np.logical_or.reduce(list(self.unparsed.values()))
         return silent & self.never_agree
 
-    @property
-    def right(self) -> NDArray[np.bool_]:
-        """Where the counted row's answer is its gold label."""
-        answered: NDArray[np.bool_] = self.predictions[self.target] == self.references[self.target]
-        return answered & ~self.unparsed[self.target]
-
-    @property
-    def partners_right(self) -> NDArray[np.bool_]:
-        """Where every partner's answer is its gold label: the rows that a rule with antecedents is about."""
-        others = [role for role in self.predictions if role != self.target]
-        right = [(self.predictions[role] == self.references[role]) & ~self.unparsed[role] for role in others]
-        everyone: NDArray[np.bool_] = np.logical_and.reduce(right)
-        return everyone
+    def is_right(self, role: str) -> NDArray[np.bool_]:
+        """Return where the answer to the row of this role is its gold label."""
+        answered: NDArray[np.bool_] = self.predictions[role] == self.references[role]
+        return answered & ~self.unparsed[role]
 
 
 #: Answers -> how much of each row breaks the rule, in [0, 1], and which rows the rule is about; both of shape (m,).
@@ -65,7 +56,7 @@ Rule = Callable[[Answers], tuple[NDArray[np.float64], NDArray[np.bool_]]]
 
 def mixed(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the chance that another row of the row's bucket is right where it is wrong, or the reverse."""
-    right = answers.right
+    right = answers.is_right(answers.target)
     size = np.bincount(answers.buckets)[answers.buckets]
     n_right = np.bincount(answers.buckets, weights=right)[answers.buckets]
     return np.where(right, size - n_right, n_right) / np.maximum(size - 1, 1), size > 1
@@ -86,8 +77,9 @@ def unchanged(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]
 def does_not_follow(answers: Answers) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return where the rule does not allow the answer, among rows whose antecedents are answered right."""
     if answers.allowed is None:
-        follows = answers.right
+        follows = answers.is_right(answers.target)
     else:
         pairs = zip(answers.predictions[answers.target].tolist(), answers.allowed, strict=True)
         follows = np.array([answer in allowed for answer, allowed in pairs], dtype=np.bool_)
-    return (~follows).astype(np.float64), answers.partners_right
+    partners = [answers.is_right(role) for role in answers.predictions if role != answers.target]
+    return (~follows).astype(np.float64), np.logical_and.reduce(partners)
