@@ -24,7 +24,7 @@ from paraconsist.errors import InputError
 TABLE = pa.table({"text": ["a, b", 'c "d"', "é\nf"], "n": [1, 2, 3], "share": [0.5, 1.0, 2.5]})
 COLUMNS = ("example_id", "bucket_id", "text", "label", "allowed_labels", "theme")
 ROWS = [dict(zip(COLUMNS, (f"e{i}", f"b{i // 2}", f"text {i}", i % 2, [i % 2], "new"), strict=True)) for i in range(5)]
-SCHEMA = bucket_set_schema(COLUMNS, ["negative", "positive"], {b"more": b"yes"})
+SCHEMA = bucket_set_schema(COLUMNS, ["negative", "positive"])
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -40,7 +40,6 @@ def test_every_format_gives_the_rows_back(tmp_path: Path, ending: str) -> None:
 def test_the_schema_declares_the_label_names() -> None:
     table = pa.Table.from_pylist(ROWS, schema=SCHEMA)
     assert declared_label_names(table) == ("negative", "positive")
-    assert table.schema.metadata[b"more"] == b"yes"
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".jsonl"])

@@ -57,7 +57,6 @@ class Apart:
         return subprocess.Popen([sys.executable, "-c", self.start], text=True, encoding="utf-8", **pipes)
 
     def end_all(self) -> None:
-        """End the processes that wait."""
         while self.idle:
             _end(self.idle.pop())
 

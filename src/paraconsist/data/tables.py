@@ -646,7 +646,6 @@ def column_error(
 
 
 def empty_cell(parameter: str, name: str, got: str | None, row: int) -> InputError:
-    """Return the error for an empty cell of column `name`."""
     remedy = "Fill it in, or drop the row."
     if parameter == "label":
         remedy = "Fill it in; or leave such problems out (`labelled`), or the labels of all (`label` '')."

@@ -64,12 +64,10 @@ def is_filled(sheet: Path) -> bool:
     return not places or any(line[place] for line in lines for place in places if place < len(line))
 
 
-def bucket_set_schema(
-    columns: Iterable[str], label_names: Sequence[str], metadata: Mapping[bytes, bytes] | None = None
-) -> pa.Schema:
+def bucket_set_schema(columns: Iterable[str], label_names: Sequence[str]) -> pa.Schema:
     """Return the schema of a bucket set's rows: `columns` in order, all of text except the labels.
 
-    Its metadata hold the label names, in class order, as features of the `datasets` library, in addition to `metadata`.
+    Its metadata hold the label names, in class order, as features of the `datasets` library.
     """
     kinds = {"label": pa.int64(), "allowed_labels": pa.list_(pa.int64())}
     fields = [(name, kinds.get(name, pa.string())) for name in columns]
@@ -77,7 +75,7 @@ def bucket_set_schema(
     features["label"] = {"names": list(label_names), "_type": "ClassLabel"}
     features["allowed_labels"] = {"feature": {"dtype": "int64", "_type": "Value"}, "_type": "List"}
     declared = json.dumps({"info": {"features": features}}).encode()
-    return pa.schema(fields, metadata={b"huggingface": declared, **(metadata or {})})
+    return pa.schema(fields, metadata={b"huggingface": declared})
 
 
 def is_formula(cell: Any) -> bool:

@@ -343,8 +343,6 @@ def partition_integers(ids: Integers) -> Partition:
     offsets = ids if low == 0 else ids.astype(np.int64) - low
     sizes = np.bincount(offsets, minlength=high - low + 1)
     used = np.flatnonzero(sizes)
-    if len(used) == len(sizes):
-        return Partition(offsets, sizes, np.arange(high - low + 1) + low)
     place = np.cumsum(sizes > 0) - 1
     return Partition(place[offsets], sizes[used], used + low)
 

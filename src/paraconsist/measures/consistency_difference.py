@@ -173,9 +173,9 @@ def consistency_difference(
     paired = _over_buckets(options, checked.counts, checked.groups, permutations)
     parts = [(MEASURES, paired)]
     if checked.originals is not None and len(checked.originals.correct[0]):
-        rights, dense = checked.originals
+        (first, second), dense = checked.originals
         dense = None if dense is None else partition(dense).codes
-        parts.append(((_ORIGINALS,), _of_shares(options, _ORIGINALS, *rights, dense, permutations)))
+        parts.append(((_ORIGINALS,), _of_shares(options, _ORIGINALS, first, second, dense, permutations)))
     for i, model in enumerate(checked.counts, 1):
         if (model.same_label == model.size**2).all() and np.count_nonzero(model.size > 1) >= FEW_UNITS:
             same = f"no prediction of model {i} differs within any bucket"

@@ -253,8 +253,7 @@ class CausalScorer(PromptedModel):
     def _by_backend(self, texts: list[str]) -> list[list[int]]:
         """Return token numbers from the library behind the tokenizer, without computing offsets."""
         backend = self.tokenizer.backend_tokenizer
-        encode = getattr(backend, "encode_batch_fast", backend.encode_batch)
-        return [row.ids for row in encode(texts, add_special_tokens=False)]
+        return [row.ids for row in backend.encode_batch_fast(texts, add_special_tokens=False)]
 
     def _cut(self, texts: Sequence[str]) -> tuple[str, TokenArray]:
         """Return a common beginning of all texts, and its tokens, after which a text's tokens are unchanged.

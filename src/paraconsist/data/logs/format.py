@@ -137,7 +137,6 @@ def log_predictions(
 
 
 def bad_log(must: str, got: Any, *, row: int | None = None, remedy: str = "") -> InputError:
-    """Return the error about a file that cannot be read as a log."""
     return input_error("score", "path", must, got=str(got) if isinstance(got, Path) else got, row=row, remedy=remedy)
 
 

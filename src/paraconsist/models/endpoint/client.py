@@ -187,7 +187,6 @@ class Meter:
     _counted: tuple[int, int] = (0, 0)  # bytes of the counted requests, and their tokens
 
     def pace(self, url: str) -> Pace:
-        """Return the pace of a server."""
         given = self.settings.requests_per_minute, self.settings.tokens_per_minute
         return self._paces.setdefault(url, Pace(*map(Limit, given)))
 
@@ -199,7 +198,6 @@ class Meter:
         return TokenUse(math.ceil(n_bytes * share), written if isinstance(written, int) else 0)
 
     def estimate(self, bodies: Iterable[Json]) -> Estimate:
-        """Return what requests are expected to take."""
         expected = [self.expect(body, len(json.dumps(body))) for body in bodies]
         read, written = (sum(used[part] or 0 for used in expected) for part in (0, 1))
         cost = None if self.settings.prices is None else self.cost_of(TokenUse(read, written))
@@ -223,7 +221,6 @@ class Meter:
         raise self._reached("max_cost", f"{cost:g}", f", as the next request may cost {self.cost_of(expected):.4g}")
 
     def send(self, pace: Pace, expected: TokenUse, n_bytes: int, now: float) -> Sent:
-        """Count a request that is sent now."""
         sent = Sent(pace, expected, n_bytes, _whole(expected), self.cost_of(expected))
         pace.requests.take(1, now)
         pace.tokens.take(sent.n_tokens, now)

@@ -240,7 +240,6 @@ def _agree(first: Mapping[str, float], words: Sequence[str], echoed: Sequence[pr
 
 
 async def listed_models(client: EndpointClient) -> list[Json]:
-    """Return the models that the endpoint lists."""
     entries = walk(await client.get("/models"), "data")
     return [m for m in entries if isinstance(m, dict) and "id" in m] if isinstance(entries, list) else []
 

@@ -186,7 +186,6 @@ class Ending(NamedTuple):
         return cls(reason, refusal, reasoning, n_calls, failure)
 
     def problem(self, about: str) -> InputError:
-        """Return the error for an answer that failed."""
         said = self.refusal or self.reason
         what = {
             FILTERED: f"the endpoint filtered the answer to {about}",
@@ -439,7 +438,6 @@ class Question:
 
     @property
     def whole(self) -> str:
-        """The question as one text."""
         return self.text or "\n".join(message["content"] for message in self.messages)
 
 

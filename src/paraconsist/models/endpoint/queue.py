@@ -57,7 +57,6 @@ class Journal(ShardWriter):
             raise InputError(what, function="run", remedy=remedy) from None
 
     def get(self, input_id: str, part: str) -> protocol.Answered | None:
-        """Return the answer to a part of an input, if there is one."""
         return self.answers.get((input_id, part))
 
     def add(self, answered: protocol.Answered) -> None:

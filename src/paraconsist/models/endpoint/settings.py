@@ -124,7 +124,6 @@ class EndpointSettings:
 
     @property
     def url(self) -> str:
-        """The first address."""
         return self.urls[0]
 
     def each(self) -> list[EndpointSettings]:
@@ -138,12 +137,10 @@ class EndpointSettings:
 
     @property
     def host(self) -> str:
-        """The first address's host."""
         return urlsplit(self.url).hostname or ""
 
     @property
     def is_local(self) -> bool:
-        """Whether the first address is on this machine."""
         return self.host in ("localhost", "::1") or self.host.startswith("127.")
 
 

@@ -86,7 +86,6 @@ def open_sources(options: TrainingOptions) -> tuple[Source, Source | None]:
 
 
 def file_source(file: Path, parameter: str, *, function: str = "train") -> Source:
-    """Read a file of rows."""
     return Source(str(file), read_table(file, function=function, parameter=parameter).to_pydict())
 
 

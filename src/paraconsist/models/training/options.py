@@ -159,7 +159,6 @@ class TrainingOptions:
                 raise input_error("train", name, must, got=getattr(self, name))
 
     def to_dict(self) -> Json:
-        """Return plain values for JSON."""
         values = asdict(self).items()
         return {name: str(v) if isinstance(v, Path) else list(v) if isinstance(v, tuple) else v for name, v in values}
 
@@ -264,7 +263,6 @@ class TrainingFolder:
                     file.rename(partial)
 
     def finish(self, metrics: Json, *, seconds: float, n_processes: int) -> None:
-        """Mark the training as finished, with its figures."""
         figures = {"metrics": dict(metrics), "seconds": round(seconds, 1), "n_processes": n_processes}
         files = (file for file in sorted(self.path.iterdir()) if file.is_file() and file != self.record)
         figures["files"] = {file.name: digest(file) for file in files if not file.name.startswith(".")}
