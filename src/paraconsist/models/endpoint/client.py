@@ -392,8 +392,7 @@ class EndpointClient:
         while True:
             try:
                 async with self._slots:
-                    at_once = None if self._turn.locked() or self.stopped.is_set() else self._taken(body, len(data))
-                    server, sent = at_once or await self._free_server(body, len(data))
+                    server, sent = await self._free_server(body, len(data))
                     server.n_under_way += 1
                     try:
                         answer = await self._once(server, sent, path, data, read, headers)
