@@ -11,6 +11,7 @@ import pytest
 from helpers.errors import refuses
 from helpers.ie_rows import words_of_rows, write_experiment
 from helpers.models import tiny_encoder
+from helpers.rows import write_csv
 
 from paraconsist.errors import InputError
 from paraconsist.files import locked
@@ -200,6 +201,19 @@ def test_samples_of_the_rows_are_drawn_once_by_the_seed(options):
     assert len(texts("validation", validation_rows=12)) == 12
 
 
+def test_labels_are_those_of_the_training_rows_that_have_one(options, tmp_path):
+    rows = [{"text": f"a dog {i}", "label": ("b", "a", "-", "")[i % 4]} for i in range(16)]
+    own = replace(options, validation=None, validation_share=0.3, text_columns=("text",), drop_unlabelled=True)
+    files = {split: write_csv(tmp_path / f"{split}.csv", rows) for split in ("train", "test")}
+    found = prepare(replace(own, **files)).rows
+    assert found.label_names == ("a", "b")
+    assert dict(found.n_dropped) == {"train": 8, "test": 8}
+    refuses("`test` must be given with `train`", ExperimentOptions, output=tmp_path, train=files["train"])
+    both = {"train": files["train"], "test": files["test"], "dataset": "snli"}
+    refuses("be given, or `dataset`, and not both", ExperimentOptions, output=tmp_path, **both)
+    assert ExperimentOptions(output=tmp_path, dataset="snli").test is None
+
+
 def test_units_are_kept_and_a_whole_run_is_the_sum_of_its_parts(options):
     """Undisturbed; then a part, a damaged file, a half-written one, and more rhos and runs."""
     whole = run_experiment(prepare(options)).read_bytes()
@@ -347,6 +361,7 @@ def test_a_collapsed_run_is_reported_and_counts_in_every_number():
     assert Matched(0.0, 1, gold == 1, gold == 1, gold).collapsed is True
     assert Matched(0.0, 1, gold < 2, gold == 1, gold).collapsed is False
     assert Matched(0.0, 1, gold == 1, gold == 1).collapsed is None
+    assert Matched(0.0, 1, gold < 3, gold < 3, np.zeros(6), np.zeros(6)).collapsed is None  # one gold label
 
 
 def test_hard_cases_under_both_readings():
