@@ -205,7 +205,9 @@ def test_labels_are_those_of_the_training_rows_that_have_one(options, tmp_path):
     rows = [{"text": f"a dog {i}", "label": ("b", "a", "-", "")[i % 4]} for i in range(16)]
     own = replace(options, validation=None, validation_share=0.3, text_columns=("text",), drop_unlabelled=True)
     files = {split: write_csv(tmp_path / f"{split}.csv", rows) for split in ("train", "test")}
-    found = prepare(replace(own, **files)).rows
+    work = prepare(replace(own, **files))
+    found = work.rows
+    assert work.learner.train(work.sample(0.5, 1), {"n_estimators": 1}, 0).original.shape == (8,)  # of one text a row
     assert found.label_names == ("a", "b")
     assert dict(found.n_dropped) == {"train": 8, "test": 8}
     refuses("`test` must be given with `train`", ExperimentOptions, output=tmp_path, train=files["train"])
@@ -357,6 +359,8 @@ def test_a_collapsed_run_is_reported_and_counts_in_every_number():
     assert np.isnan(same["overall"]["snr"])
     assert any("their signal-to-noise ratio is undefined" in warning for warning in same["warnings"])
     assert any("(0, 2): collapsed, and kept in all numbers" in warning for warning in table["warnings"])
+    assert Matched(0.0, 1, gold == 0, gold < 2).counts[2:6] == (6, 0, 2, 2)
+    assert Matched(0.0, 1, gold > 0, gold > 1).counts[2:6] == (6, 2, 0, 4)
     # without predictions: right exactly where the gold label is 1
     assert Matched(0.0, 1, gold == 1, gold == 1, gold).collapsed is True
     assert Matched(0.0, 1, gold < 2, gold == 1, gold).collapsed is False
@@ -441,6 +445,7 @@ def test_every_method_stands_beside_the_one_that_decides(options):
     assert any("50 resamples are too few" in warning for warning in table["warnings"])
     with pytest.raises(InputError, match="`method` must not be a replay where only counts are known"):
         decide([family_of_counts("c", [(0.0, 1, 4, 1, 0, 4)])], DecisionOptions(method="replay"))
+    refuses("`group`|`method`", DecisionOptions, method="replay", group="g")
     refuses("`ties` must be left out unless `method` is 'exact'", DecisionOptions, method="paper", ties="mid")
 
 
