@@ -11,6 +11,7 @@ import pytest
 from helpers.errors import refuses
 from helpers.ie_rows import words_of_rows, write_experiment
 from helpers.models import tiny_encoder
+from helpers.rows import write_csv
 
 from paraconsist.errors import InputError
 from paraconsist.files import locked
@@ -18,6 +19,7 @@ from paraconsist.measures.ie_test import ie_test_from_counts
 from paraconsist.measures.paired_tests import replayed_p_value
 from paraconsist.studies.ie.decision import decide, hard_cases
 from paraconsist.studies.ie.experiment import majority_vote, plan, prepare, run_experiment
+from paraconsist.studies.ie.learners import Answers
 from paraconsist.studies.ie.options import DecisionOptions, ExperimentOptions, Unit, parse_rhos
 from paraconsist.studies.ie.rows import sample_rows, unit_seed
 from paraconsist.studies.ie.runs import Matched, distinct, family_of_counts, family_of_vectors, read_families
@@ -158,6 +160,60 @@ def test_a_search_takes_the_best_of_its_trials_and_keeps_what_is_set(options, se
         trials = [json.loads(prepared.folder.trial_file(i).read_text()) for i in range(4)]
         assert len({json.dumps(trial["parameters"]) for trial in trials}) == 4
         assert said["parameters"] == max(trials, key=lambda trial: trial["validation_accuracy"])["parameters"]
+
+
+def test_the_best_trial_on_the_sample_is_the_unit_s_answer(options):
+    """A learner that is right on as many validation rows as its parameter says, the first of equal ones."""
+    work = prepare(replace(options, budget=6, search="sample", parameters={}))
+    tried = []
+
+    class Toy:
+        identity, space = work.learner.identity, {"n_right": [3, 8, 5, 8]}
+
+        def train(self, sample, parameters, seed):
+            tried.append(parameters["n_right"])
+            gold = sample.validation_labels
+            validation = np.where(np.arange(len(gold)) < parameters["n_right"], gold, (gold + 1) % 3)
+            return Answers(validation, *(np.full(60, len(tried)) for _ in range(2)))
+
+    found = replace(work, learner=Toy()).unit(Unit(1.0, 1))
+    assert found.record["validation_accuracy"] == max(tried) / 30
+    assert found.record["parameters"] == {"n_right": max(tried)}
+    assert set(found.original) == {tried.index(max(tried)) + 1}
+    assert found.record["n_transformed"] == 120
+
+
+def test_samples_of_the_rows_are_drawn_once_by_the_seed(options):
+    whole = replace(options, validation=None, validation_share=0.25)
+
+    def texts(split, **more):
+        rows = prepare(replace(whole, **more)).rows
+        return [tuple(text) for text in rows.inputs[split][: rows.n(split)]]
+
+    train, validation = texts("train"), texts("validation")
+    assert (len(train), len(validation)) == (90, 30)
+    assert Counter([*train, *validation]) == Counter(texts("train", validation=options.test, test=options.validation))
+    for split in ("train", "test"):
+        drawn = [texts(split, **{f"{split}_rows": 20, "seed": seed}) for seed in (0, 0, 1)]
+        assert len(drawn[0]) == 20
+        assert drawn[0] == drawn[1] != drawn[2]
+        assert Counter(drawn[0]) <= Counter(texts(split))
+    assert len(texts("validation", validation_rows=12)) == 12
+
+
+def test_labels_are_those_of_the_training_rows_that_have_one(options, tmp_path):
+    rows = [{"text": f"a dog {i}", "label": ("b", "a", "-", "")[i % 4]} for i in range(16)]
+    own = replace(options, validation=None, validation_share=0.3, text_columns=("text",), drop_unlabelled=True)
+    files = {split: write_csv(tmp_path / f"{split}.csv", rows) for split in ("train", "test")}
+    work = prepare(replace(own, **files))
+    found = work.rows
+    assert work.learner.train(work.sample(0.5, 1), {"n_estimators": 1}, 0).original.shape == (8,)  # of one text a row
+    assert found.label_names == ("a", "b")
+    assert dict(found.n_dropped) == {"train": 8, "test": 8}
+    refuses("`test` must be given with `train`", ExperimentOptions, output=tmp_path, train=files["train"])
+    both = {"train": files["train"], "test": files["test"], "dataset": "snli"}
+    refuses("be given, or `dataset`, and not both", ExperimentOptions, output=tmp_path, **both)
+    assert ExperimentOptions(output=tmp_path, dataset="snli").test is None
 
 
 def test_units_are_kept_and_a_whole_run_is_the_sum_of_its_parts(options):
@@ -303,10 +359,13 @@ def test_a_collapsed_run_is_reported_and_counts_in_every_number():
     assert np.isnan(same["overall"]["snr"])
     assert any("their signal-to-noise ratio is undefined" in warning for warning in same["warnings"])
     assert any("(0, 2): collapsed, and kept in all numbers" in warning for warning in table["warnings"])
+    assert Matched(0.0, 1, gold == 0, gold < 2).counts[2:6] == (6, 0, 2, 2)
+    assert Matched(0.0, 1, gold > 0, gold > 1).counts[2:6] == (6, 2, 0, 4)
     # without predictions: right exactly where the gold label is 1
     assert Matched(0.0, 1, gold == 1, gold == 1, gold).collapsed is True
     assert Matched(0.0, 1, gold < 2, gold == 1, gold).collapsed is False
     assert Matched(0.0, 1, gold == 1, gold == 1).collapsed is None
+    assert Matched(0.0, 1, gold < 3, gold < 3, np.zeros(6), np.zeros(6)).collapsed is None  # one gold label
 
 
 def test_hard_cases_under_both_readings():
@@ -328,6 +387,15 @@ def test_hard_cases_under_both_readings():
     assert found["all_runs"] == {"some_rho": [0, 1, 3], "every_rho": []}
     assert hard_cases([a])["first_run"]["some_rho"] == [0, 1, 2]
     assert hard_cases([a, family_of_counts("c", [(0.0, 1, 4, 1, 0, 4)])]) is None
+
+
+def test_counts_of_a_file(tmp_path):
+    (tmp_path / "c.csv").write_text("rho,batch,n,n11,n10,n01\n0.5,1,10,5,3,2\n0.5,2,10,1,0,2\n")
+    first, second = decide(read_families(tmp_path / "c.csv"))["families"][0]["runs"]
+    assert (first["accuracy"], first["transformed_accuracy"], first["n10"], first["n01"]) == (0.8, 0.7, 3, 2)
+    assert (second["accuracy"], second["transformed_accuracy"]) == (0.1, 0.3)
+    (tmp_path / "d.csv").write_text("rho,n,n11,n10,n01\n0.5,10,6,3,2\n")
+    refuses("n11 . n10 . n01 at most n, and none negative; got .10, 6, 3, 2.", read_families, tmp_path / "d.csv")
 
 
 def test_families_of_one_name_are_told_apart_by_where_they_are(tmp_path):
@@ -377,6 +445,7 @@ def test_every_method_stands_beside_the_one_that_decides(options):
     assert any("50 resamples are too few" in warning for warning in table["warnings"])
     with pytest.raises(InputError, match="`method` must not be a replay where only counts are known"):
         decide([family_of_counts("c", [(0.0, 1, 4, 1, 0, 4)])], DecisionOptions(method="replay"))
+    refuses("`group`|`method`", DecisionOptions, method="replay", group="g")
     refuses("`ties` must be left out unless `method` is 'exact'", DecisionOptions, method="paper", ties="mid")
 
 

@@ -191,6 +191,15 @@ def test_rules_give_further_ones_when_asked_again():
     assert generator.rules["The kids are outside.", first[0]]
 
 
+def test_rules_leave_a_text_of_another_language_alone():
+    """Among English texts a German one got "Kann guy in der Stadt ... parken?"."""
+    pytest.importorskip("py3langid", reason="py3langid is not installed")
+    german = "Kann man in der Stadt Wien am Sonntag mit dem Auto parken?"
+    english, other = RuleGenerator(3)(["The kids are outside.", german])
+    assert (len(english), other) == (3, [])
+    assert RuleGenerator(3, "en")([german]) != [[]]
+
+
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):
     return write_places(tmp_path_factory.mktemp("paraphrase"))

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from paraconsist.errors import InputError
-from paraconsist.transforms.reworded_tasks import RewordOptions
+from paraconsist.transforms.reworded_tasks import RewordOptions, wordings
 from paraconsist.transforms.rewording import KINDS, WRITTEN, Prompt, common_descriptors, listing, reworded
 
 N = 10_000
@@ -212,6 +212,15 @@ def test_the_command_lists_the_catalogue(command):
     assert [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "] == [*KINDS]
     assert "valid variants: 87 of 230" in command.out("list", "--kinds", "wordnet")
     assert "in the name of a kind" in command.refused("list", "--kinds", "nothing")
+
+
+def test_a_question_of_another_language_is_not_reworded_by_rules_of_english():
+    pytest.importorskip("py3langid", reason="py3langid is not installed")
+    texts = ["Can a man park here on a Sunday, near the big house?"] * 3
+    texts.append("Kann man in der Stadt Wien am Sonntag mit dem Auto parken?")
+    prompts = [Prompt(text, words=(text,)) for text in texts]
+    rows = [*wordings(prompts, RewordOptions("phrase,contraction,structure"), (), 0)]
+    assert {row["question"] for row in rows if row["kind"] == "phrase"} == {0, 1, 2}
 
 
 @pytest.mark.real_data

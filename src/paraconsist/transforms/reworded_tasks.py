@@ -23,7 +23,7 @@ import yaml
 from paraconsist.data.options import option
 from paraconsist.errors import InputError, first_line, input_error
 from paraconsist.files import Json, staged, to_json, write_text
-from paraconsist.transforms.paraphrase.kept import language_of
+from paraconsist.transforms.paraphrase.kept import is_in_another, language_of
 from paraconsist.transforms.rewording import (
     KINDS,
     WRITTEN,
@@ -143,8 +143,9 @@ def wordings(
 ) -> Iterator[WordingRow]:
     """Yield each question's original and its wordings; more than `per_kind` of a kind where they are too few.
 
-    Kinds that are `invalid`, or English where the questions are not, make none. With `contexts` options are contexts
-    of one answer, and each has the question's text in it. `n_shots` solved examples have n! - 1 other orders.
+    Kinds that are `invalid`, or English where the questions, or this one, are not, make none. With `contexts` options
+    are contexts of one answer, and each has the question's text in it. `n_shots` solved examples have n! - 1 other
+    orders.
     """
     is_english = language_of(" ".join(part for prompt in prompts[:50] for part in prompt.words)) in ("en", None)
     kinds = [kind for kind in options.chosen() if kind.name not in invalid and (is_english or not kind.english)]
@@ -155,10 +156,12 @@ def wordings(
             first["gold_option"] = prompt.answer
         known = WordingRow(text=prompt.text, options=[*prompt.options], answer=prompt.answer)
         yield first if contexts else {**first, **known}
-        seen, n = {(prompt.text, prompt.options)}, 0
+        seen, n, is_foreign = {(prompt.text, prompt.options)}, 0, is_in_another(" ".join(prompt.words), "en")
         for wording, (variant, kind) in enumerate(plan, start=1):
             if variant >= options.per_kind and n >= _FEWEST:
                 break
+            if kind.english and is_foreign:
+                continue
             row: WordingRow = {**first, "role": "paraphrase", "wording": wording, "kind": kind.name, "variant": variant}
             new = reworded(prompt, kind.name, variant, f"{options.seed}/{question}") if kind.variants else prompt
             if new is None or (kind.variants and (new.text, new.options) in seen):

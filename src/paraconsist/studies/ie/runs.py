@@ -307,15 +307,15 @@ def _from_rows(
         columns["groups"] = _codes(groups)
         if columns["groups"] is None:
             raise input_error(FUNCTION, "group", "not be empty", got=None, row=groups.to_pylist().index(None))
-    named = next((table[name].to_pylist() for name in _ROW if name in table.column_names), None)
-    ids = columns["row"] = None if named is None else np.array(list(map(str, named)))
-    order = range(table.num_rows) if ids is None else sorted(range(len(ids)), key=lambda i: ids[i].zfill(20))
+    ids = next((list(map(str, table[name].to_pylist())) for name in _ROW if name in table.column_names), [])
+    columns["row"] = np.array(ids) if ids else None
+    order = sorted(range(table.num_rows), key=lambda i: ids[i].zfill(20)) if ids else range(table.num_rows)
     families: dict[str, dict[tuple[float, Any], list[int]]] = {}
     for i in order:  # rows of every run in one order: hard cases compare them one by one
         families.setdefault(keys[i], {}).setdefault(run_of[i], []).append(i)
-    for name, runs in families.items() if ids is not None else ():
+    for name, runs in families.items() if ids else ():
         for (rho, run), rows in runs.items():
-            if len({*ids[rows].tolist()}) < len(rows):
+            if len({ids[i] for i in rows}) < len(rows):
                 raise _error(f"hold each row of a rho and run of {name} once", got=f"rho {rho:g}, run {run}")
 
     def vectors(name: str) -> Iterator[Matched]:

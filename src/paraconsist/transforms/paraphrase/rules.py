@@ -28,7 +28,7 @@ from paraconsist.transforms.negation import (
     SUBJECT_PRONOUNS,
     word_set,
 )
-from paraconsist.transforms.paraphrase.kept import language_of
+from paraconsist.transforms.paraphrase.kept import is_in_another, language_of
 from paraconsist.transforms.wordnet_nouns import pluralised
 
 #: Exchanged only where it ends a clause: "outside a house" is not "outdoors a house".
@@ -319,7 +319,8 @@ class RuleGenerator:
         check_english(texts, self.language)
         lists = []
         for text in texts:
-            drawn = list(islice(self._upcoming.setdefault(text, rewordings(text)), self.n))
+            is_foreign = self.language is None and is_in_another(text, "en")
+            drawn = [] if is_foreign else list(islice(self._upcoming.setdefault(text, rewordings(text)), self.n))
             self.rules.update({(text, candidate): rule for rule, candidate in drawn})
             lists.append([candidate for _, candidate in drawn])
         return lists
