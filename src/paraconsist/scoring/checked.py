@@ -707,6 +707,9 @@ def read_validity(
             raise input_error("score", "validity", "have yes, no or nothing in valid", got=words, row=row)
         if words:
             labels[row] = 1.0 - sum(MARKS[word] for word in words) / len(words)
+    of_run = set() if rows is None else set(map(str, rows.strata.get(ROW_ID, ())))
+    if of_run and (own := cells.get("example_id")) and of_run.isdisjoint(own):  # a run's are joined to its buckets' ids
+        cells["example_id"] = [f"{bucket}/{row}" for bucket, row in zip(cells[unit], own, strict=True)]
     in_set = [_REJECTED.fullmatch(name) is None for name in cells.get("example_id", [""] * len(labels))]
     judged = np.flatnonzero(~np.isnan(labels) & np.array(in_set))
     if not len(judged):
