@@ -164,6 +164,7 @@ def test_conditions_are_read_and_judged() -> None:
     for value in (0.1 + 0.2, 0.3, 1 - 0.7, 3 * 0.1 - 1e-16):  # of a whole set, whose mean is known
         verdicts = [Until.read(f"pc {sign} 30%").verdict(value, value) for sign in (">=", "<=", ">", "<")]
         assert verdicts == [True, True, False, False]
+    assert str(Until.read("pc > runs/a")) == "pc > runs/a"
 
 
 def test_scores_have_the_one_interval_that_holds_and_say_so(tmp_path: Path) -> None:
