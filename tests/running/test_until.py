@@ -336,10 +336,11 @@ def test_scores_have_the_difference_and_the_models_own_interval(tmp_path: Path) 
     assert command.done("gate", "wording_change <= 0.2", done.folder, "--sequential").startswith("pass")
 
 
-def test_values_are_subtracted_under_one_policy(tmp_path: Path) -> None:
+def test_values_are_subtracted_under_one_policy_and_comparer(tmp_path: Path) -> None:
     other = pc.run(Model(), ROWS, output=tmp_path / "a", version="1")
     done = run(tmp_path / "b", Better(), until=f"pc > {other.folder}")
     refuses("`unparsed` must be wrong for a run whose condition names another run", done.score, unparsed="own_class")
+    refuses("`same` must not be given for a run whose condition names another run", done.score, same="text")
 
 
 def test_another_set_is_no_reference(tmp_path: Path) -> None:

@@ -339,9 +339,12 @@ def _known_of(source: Source, options: ScoreOptions, kept: Rows) -> Known | None
         raise input_error("score", name, f"not be given {run}", got=f"{len(source.excluded)} buckets", remedy=_MISSES)
     if options.policy == "drop_bucket":
         raise input_error("score", "unparsed", f"not be drop_bucket {run}", got="drop_bucket", remedy=_MISSES)
+    alike = "for a run whose condition names another run: its answers were compared so"
     if "reference" in asked and options.policy != "wrong":
-        must = "be wrong for a run whose condition names another run: its answers were compared so"
-        raise input_error("score", "unparsed", must, got=options.policy)
+        raise input_error("score", "unparsed", f"be wrong {alike}", got=options.policy)
+    given = {name: got for name in ("same", "right", "classes") if (got := getattr(source.columns, name)) is not None}
+    if "reference" in asked and given:
+        raise input_error("score", next(iter(given)), f"not be given {alike}", got=str(next(iter(given.values()))))
     return with_own(known(kept, asked, level), kept, asked, level)
 
 
