@@ -186,6 +186,11 @@ def test_scores_have_the_one_interval_that_holds_and_say_so(tmp_path: Path) -> N
 def test_models_of_such_runs_are_not_compared_by_tests_for_a_fixed_number(tmp_path: Path) -> None:
     folders = [str(run(tmp_path / name).folder) for name in "ab"]
     refuses("`models` must not be runs that were asked until", pc.compare, *folders)
+    other = pc.run(Model(), ROWS, output=tmp_path / "c", version="1").folder
+    whole = str(pc.run(Better(), ROWS, output=tmp_path / "d", version="1").folder)
+    ranked = pc.rank(run(tmp_path / "e", until="pc ± 0.01").folder, other, whole).set_index("model")  # they were ranked
+    assert ranked.loc["e", "unranked"].startswith("it was asked until something was known")
+    assert ranked.loc[["c", "d"], "unranked"].tolist() == ["", ""]
 
 
 def test_buckets_of_such_runs_are_not_left_out(tmp_path: Path) -> None:
