@@ -465,10 +465,7 @@ def _apart(source: Source, rows: Rows, lines: Sequence[Line]) -> CheckedUnits | 
 
 
 def _found_again(source: Source, rows: Rows, lines: Sequence[Line]) -> Iterator[tuple[Line, list[int]]]:
-    """Yield the marked lines about a source's answers, with their rows; InputError if they show other answers.
-
-    Those about buckets that were left out are passed over.
-    """
+    """Yield the marked lines about a source's buckets, with their rows; InputError if they show other answers."""
     buckets, answers = np.asarray(rows.buckets), source.predictions.table["raw_output"].to_pylist()
     named = zip(map(str, buckets.tolist()), places_of(buckets).tolist(), strict=True)
     row_of = {key: i for i, key in enumerate(named)}
