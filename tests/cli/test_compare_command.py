@@ -136,6 +136,13 @@ def test_a_table_of_several_models_is_a_file_of_each(compare, command, tmp_path:
     assert "of 3 models" in page.read_text()
     unnamed = pd.read_csv(table).replace({"model": {"c": None}})  # whose rows were left out without a word
     refuses("`model` must be named in every row", pc.compare, unnamed)
+    refuses("`model` must be named in every row; got None at row 320", pc.score, unnamed, model="a")
+    unnamed.to_csv(table, index=False)  # an empty cell was the name of a model
+    assert "`--model` must be named in every row" in command.refused("compare", table)
+    assert "`--model` must be named in every row" in command.refused("score", table, "--model", "a")
+    alone = unnamed[unnamed["model"] == "a"].reset_index(drop=True)
+    alone.assign(model=alone["model"].where(alone.index > 4)).to_csv(table, index=False)
+    assert command.json("score", table)["all"]["n_rows"] == len(by_model["a"])
 
 
 def test_a_difference_by_chance_beats_nobody(compare, tmp_path: Path) -> None:

@@ -252,6 +252,8 @@ def test_runs_of_one_model_are_chosen(tmp_path: Path) -> None:
     assert [part.metadata["model"]["model"] for part in parts] == ["a", "b"]
     assert sum(part.table.num_rows for part in parts) == len(lines(AGENTS / "runs.jsonl"))
     refuses("hold runs of this model; got 'c'", read_logs, [file], SourceOptions(model="c"))
+    file = edited(tmp_path, file, lambda runs: [{**run, "model": "ab "[i % 3].strip()} for i, run in enumerate(runs)])
+    refuses("name the model of every run; got None at row 2", read_logs, [file], SourceOptions(model="a"))
 
 
 @pytest.mark.parametrize("file", ["runs.jsonl", "tau_bench.json", "tau2.json"])

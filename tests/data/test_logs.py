@@ -333,6 +333,35 @@ def test_prompts_that_are_tasks_of_their_own_are_wordings_of_one(command, tmp_pa
     assert command("gate", "pc >= 1", *files, *columns, "--variant", "file")[0] == 0
 
 
+def chosen(path: Path, requests: list[list[tuple[str, str]]], picked: list[int]) -> Path:
+    """Write a log of multiple choice: (context, continuation) of each choice of a row, and the place of its answer."""
+    lines = []
+    for row, (of_row, place) in enumerate(zip(requests, picked, strict=True)):
+        asked = {f"gen_args_{i}": {"arg_0": context, "arg_1": text} for i, (context, text) in enumerate(of_row)}
+        numbers = [["-1.0" if i == place else "-9.0", "False"] for i in range(len(of_row))]
+        line = {"doc_id": row, "doc": {"item": row // 2}, "target": "0", "arguments": asked, "filtered_resps": numbers}
+        lines.append(line | {"resps": [[n] for n in numbers], "filter": "none", "metrics": ["acc"], "acc": place == 0})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_choices_that_differ_in_their_contexts_are_numbers(command, tmp_path):
+    """As in WinoGrande: the same end after either name, and another end in another wording."""
+    requests = [[(f"Ann {row}", f" end {row}"), (f"Bob {row}", f" end {row}")] for row in range(8)]
+    log = chosen(tmp_path / "samples_who_2026-05-01T10-00-00.000000.jsonl", requests, [0, 0, 1, 1, 0, 1, 0, 0])
+    (found,) = command.json("score", log, "--bucket", "item").values()
+    assert found["wording"]["wording_change"] == 0.25
+    assert found["measures"]["paraphrastic_consistency"]["accuracy"] == 5 / 8
+
+
+def test_choices_of_one_text_have_no_names(command, tmp_path):
+    requests = [[("Q", " yes"), ("Q", " yes"), ("Q", " no")]] * 8
+    log = chosen(tmp_path / "samples_who_2026-05-01T10-00-00.000000.jsonl", requests, [0, 0, 1, 1, 0, 2, 0, 0])
+    (found,) = command.json("score", log, "--bucket", "item").values()
+    assert found["wording"]["wording_change"] == 0.25
+    assert pc.score(log, bucket="item").sets["who"].predictions.label_names == ()
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize("name", ["example_id", "item"])
 def test_files_of_wordings_may_have_the_ids_of_problems(command, tmp_path, name):

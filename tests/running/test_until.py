@@ -164,6 +164,7 @@ def test_conditions_are_read_and_judged() -> None:
     for value in (0.1 + 0.2, 0.3, 1 - 0.7, 3 * 0.1 - 1e-16):  # of a whole set, whose mean is known
         verdicts = [Until.read(f"pc {sign} 30%").verdict(value, value) for sign in (">=", "<=", ">", "<")]
         assert verdicts == [True, True, False, False]
+    assert str(Until.read("pc > runs/a")) == "pc > runs/a"
 
 
 def test_scores_have_the_one_interval_that_holds_and_say_so(tmp_path: Path) -> None:
@@ -185,6 +186,11 @@ def test_scores_have_the_one_interval_that_holds_and_say_so(tmp_path: Path) -> N
 def test_models_of_such_runs_are_not_compared_by_tests_for_a_fixed_number(tmp_path: Path) -> None:
     folders = [str(run(tmp_path / name).folder) for name in "ab"]
     refuses("`models` must not be runs that were asked until", pc.compare, *folders)
+    other = pc.run(Model(), ROWS, output=tmp_path / "c", version="1").folder
+    whole = str(pc.run(Better(), ROWS, output=tmp_path / "d", version="1").folder)
+    ranked = pc.rank(run(tmp_path / "e", until="pc ± 0.01").folder, other, whole).set_index("model")  # they were ranked
+    assert ranked.loc["e", "unranked"].startswith("it was asked until something was known")
+    assert ranked.loc[["c", "d"], "unranked"].tolist() == ["", ""]
 
 
 def test_buckets_of_such_runs_are_not_left_out(tmp_path: Path) -> None:
@@ -335,10 +341,11 @@ def test_scores_have_the_difference_and_the_models_own_interval(tmp_path: Path) 
     assert command.done("gate", "wording_change <= 0.2", done.folder, "--sequential").startswith("pass")
 
 
-def test_values_are_subtracted_under_one_policy(tmp_path: Path) -> None:
+def test_values_are_subtracted_under_one_policy_and_comparer(tmp_path: Path) -> None:
     other = pc.run(Model(), ROWS, output=tmp_path / "a", version="1")
     done = run(tmp_path / "b", Better(), until=f"pc > {other.folder}")
     refuses("`unparsed` must be wrong for a run whose condition names another run", done.score, unparsed="own_class")
+    refuses("`same` must not be given for a run whose condition names another run", done.score, same="text")
 
 
 def test_another_set_is_no_reference(tmp_path: Path) -> None:

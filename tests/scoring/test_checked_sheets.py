@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -434,6 +435,7 @@ def test_labels_are_planned_against_problems(command, run, tmp_path):
     assert cheapest["cost"] == 5 * labels + (1 + 4) * problems  # a problem, and an answer to each of its four wordings
     out = command.out(*given, "--half-width", "0.05", "--label-cost", "5")
     assert f"{labels:,} labels and {problems:,} buckets" in out
+    assert re.search("60 buckets +120 buckets +240 buckets", out)
     for options, sentence in (
         (("--half-width", "0"), "`--half-width` must lie"),
         (("--half-width", "0.05", "--bucket-cost", "0", "--paraphrase-cost", "0"), "`--bucket-cost` must be above 0"),

@@ -184,6 +184,11 @@ def test_a_run_folder_with_results_older_than_its_predictions_is_scored_anew(com
     results.write_text(json.dumps(ONE))
     os.utime(file, (1, 1))
     assert "found 0.8000: a, pc" in command("gate", "pc > 0", tmp_path)[1]
+    for options in ({"confidence_level": 0.5}, {"unparsed": "own_class"}):  # intervals of another level were judged
+        results.write_text(json.dumps({"a": {**ONE["a"], "options": options}}))
+        assert ": mine, pc" in command("gate", "pc > 0", tmp_path)[1]
+    results.write_text(json.dumps({"a": {**ONE["a"], "options": {"confidence_level": 0.95, "measures": None}}}))
+    assert "found 0.8000: a, pc" in command("gate", "pc > 0", tmp_path)[1]
     os.utime(results, (0, 0))
     assert ": mine, pc" in command("gate", "pc > 0", tmp_path)[1]
 

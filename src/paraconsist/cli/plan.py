@@ -82,15 +82,12 @@ def plan(
 
     if checked:
         given = {"against": against, "difference": difference, "budget": budget, "plots": plots, "measure": measure}
-        given |= {"max_contexts": max_contexts, "buckets_per_context": buckets_per_context}
-        for name, value in given.items():
-            if value is not None:
-                raise input_error("plan", name, "not be given with `checked`", got=value)
+        _check_absent("with `checked`", **given, max_contexts=max_contexts, buckets_per_context=buckets_per_context)
         source = open_source(pilot, read, function="plan").one("plan", "pilot", set_name)
         prices = label_cost, bucket_cost, paraphrase_cost
         return show_results(*_label_plans(source, checked, half_width, prices, confidence_level), as_json=as_json)
-    if max_contexts is not None and budget is None:
-        raise input_error("plan", "max_contexts", "be given with `budget` only", got=max_contexts)
+    if budget is None:
+        _check_absent("without `budget`", max_contexts=max_contexts)
     from paraconsist.measures.planning import Costs, Target, savings, spend
     from paraconsist.measures.planning import plan as plan_rows
     from paraconsist.reporting.table import Line
@@ -135,6 +132,12 @@ def plan(
         from paraconsist.reporting.plots.planning import savings_plot
 
         write_plot(savings_plot(curves), plots)
+
+
+def _check_absent(where: str, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise input_error("plan", name, f"not be given {where}", got=value)
 
 
 def _label_plans(

@@ -465,10 +465,7 @@ def _apart(source: Source, rows: Rows, lines: Sequence[Line]) -> CheckedUnits | 
 
 
 def _found_again(source: Source, rows: Rows, lines: Sequence[Line]) -> Iterator[tuple[Line, list[int]]]:
-    """Yield the marked lines about a source's answers, with their rows; InputError if they show other answers.
-
-    Those about buckets that were left out are passed over.
-    """
+    """Yield the marked lines about a source's buckets, with their rows; InputError if they show other answers."""
     buckets, answers = np.asarray(rows.buckets), source.predictions.table["raw_output"].to_pylist()
     named = zip(map(str, buckets.tolist()), places_of(buckets).tolist(), strict=True)
     row_of = {key: i for i, key in enumerate(named)}
@@ -707,6 +704,9 @@ def read_validity(
             raise input_error("score", "validity", "have yes, no or nothing in valid", got=words, row=row)
         if words:
             labels[row] = 1.0 - sum(MARKS[word] for word in words) / len(words)
+    of_run = set() if rows is None else set(map(str, rows.strata.get(ROW_ID, ())))
+    if of_run and (own := cells.get("example_id")) and of_run.isdisjoint(own):  # a run's are joined to its buckets' ids
+        cells["example_id"] = [f"{bucket}/{row}" for bucket, row in zip(cells[unit], own, strict=True)]
     in_set = [_REJECTED.fullmatch(name) is None for name in cells.get("example_id", [""] * len(labels))]
     judged = np.flatnonzero(~np.isnan(labels) & np.array(in_set))
     if not len(judged):

@@ -303,9 +303,15 @@ def opened_or_written(files: Sequence[Path], read: SourceOptions, options: Score
 
 
 def has_results(opened: Opened, read: SourceOptions, options: ScoreOptions) -> bool:
-    """Say whether a run folder holds results by default options that are newer than its predictions."""
+    """Say whether a run folder holds results by default options that are newer than its predictions.
+
+    A run with ``until`` stopped by its own confidence level, at which it is judged.
+    """
     is_default = (read, options) == (SourceOptions(), ScoreOptions())
-    return is_default and opened.saved_is_newer and _is_whole(opened.saved)
+    if not is_default or not opened.saved_is_newer or not _is_whole(opened.saved):
+        return False
+    of_sets = [part.get("options", {}) for part in opened.saved.values() if "until" not in part]
+    return all(of.get(each.name, each.default) == each.default for of in of_sets for each in fields(ScoreOptions))
 
 
 def check_margin(

@@ -94,7 +94,6 @@ _COLUMNS = (
 #: Keys that are null where the file does not say; others are left out.
 _ALWAYS = ("set", "task", "model", "limit")
 
-_MISSES = "Its intervals would miss."
 #: What is said of a PVAP above 1.
 ABOVE_ALL = "PVAP is above 100 %: it is unbiased, not bounded, and as far as these problems tell wording decides all"
 _NEED_NONE = ", ".join(spec.name for spec in BUILT_IN if spec.target and not spec.needs_gold)
@@ -341,15 +340,17 @@ def _known_of(source: Source, options: ScoreOptions, kept: Rows) -> Known | None
     asked, level = source.predictions.metadata.get("until"), options.confidence_level
     if asked is None:
         return None
-    run = "for a run that was asked until something was known"
-    if source.excluded:
-        name = "labelled" if source.columns.labelled else "exclude"
-        raise input_error("score", name, f"not be given {run}", got=f"{len(source.excluded)} buckets", remedy=_MISSES)
-    if options.policy == "drop_bucket":
-        raise input_error("score", "unparsed", f"not be drop_bucket {run}", got="drop_bucket", remedy=_MISSES)
-    if "reference" in asked and options.policy != "wrong":
-        must = "be wrong for a run whose condition names another run: its answers were compared so"
-        raise input_error("score", "unparsed", must, got=options.policy)
+    columns, until = source.columns, "for a run that was asked until something was known"
+    refused = [("labelled" if columns.labelled else "exclude", f"not be given {until}")] * bool(source.excluded)
+    refused += [("unparsed", f"not be drop_bucket {until}")] * (options.policy == "drop_bucket")
+    if "reference" in asked:
+        alike = "for a run whose condition names another run: its answers were compared so"
+        refused += [("unparsed", f"be wrong {alike}")] * (options.policy != "wrong")
+        refused += [
+            (n, f"not be given {alike}") for n in ("same", "right", "classes") if getattr(columns, n) is not None
+        ]
+    for name, must in refused:
+        raise input_error("score", name, must, got=str(getattr(columns, name, options.policy))[:80])
     return with_own(known(kept, asked, level), kept, asked, level)
 
 
@@ -362,7 +363,7 @@ def _checked(scores: SetScores) -> Checked | None:
 
     if scores.until is not None:
         must, got = "not be given for a run that was asked until something was known", [*map(str, options.checked)]
-        raise input_error("score", "checked", must, got=got, remedy=_MISSES)
+        raise input_error("score", "checked", must, got=got, remedy="Its intervals would miss.")
     sheets = read_checked(options.checked, options.policy)
     return checked_rates(scores.source, sheets, options.confidence_level, scores.wording)
 

@@ -208,6 +208,9 @@ def _read_runs(
 ) -> Predictions:
     """Read tau-bench's results, or any lines of runs; InputError for several models, and as `_run_rows`."""
     runs = logs.read_whole_lines(path, "runs of agents") if runs is None else runs
+    names = [run.get("model") or None for run in runs]
+    if query.model in names and query.model is not None and None in names:
+        raise logs.bad_log("name the model of every run", None, row=names.index(None))
     if query.model is not None and not (runs := [run for run in runs if run.get("model") == query.model]):
         raise logs.bad_log("hold runs of this model", query.model)
     models = [str(run["model"]) for run in runs if run.get("model")]

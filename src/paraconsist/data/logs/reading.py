@@ -22,7 +22,7 @@ from paraconsist.data.predictions import FILE, RUN, Predictions, read_prediction
 from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import ENDINGS, column_of, json_rows
 from paraconsist.entry_points import added, load
-from paraconsist.errors import InputError, first_line, input_error
+from paraconsist.errors import InputError, first_line, input_error, plural
 
 _MODEL_COLUMNS = ("model", "model_name", "model_id")  # whatever the case of their letters
 
@@ -58,25 +58,32 @@ def of_one_model(predictions: Predictions, query: SourceOptions, of_file: str = 
         check_one_model("predictions", columns, choice="prediction")
     names = [name for name in table.column_names if name.lower() in _MODEL_COLUMNS and name not in strata]
     names = [n for n in names if pa.types.is_string(kind := table[n].type) or pa.types.is_integer(kind)]
+    for name in names:
+        models, cells = _named_in(table[name]), table[name].unique().to_pylist()
+        is_divided = len(models) > 1 if query.model is None else query.model in map(str, models)
+        if is_divided and len(models) < len(cells):
+            row = next(row for row, cell in enumerate(table[name].to_pylist()) if cell in (None, ""))
+            must, remedy = "be named in every row", f"Column {name}{of_file} names {plural(len(models), 'model')}."
+            raise input_error("score", "model", must, got=None, row=row, remedy=remedy)
     if query.model == query.prediction:  # a column for each model, of which this is one
         metadata = {**metadata, "model": {"model": query.model}}
     elif query.model is not None:
         named = {name: pc.fill_null(pc.equal(table[name].cast(pa.string()), query.model), False) for name in names}
         chosen = next((name for name, rows in named.items() if pc.any(rows).as_py()), None)
         if chosen is None:
-            known = [str(one) for name in names for one in table[name].unique().drop_null().to_pylist()]
+            known = [str(one) for name in names for one in _named_in(table[name])]
             remedy = f"The table names {', '.join(known[:8]) or 'no models'}."
             raise input_error("score", "model", "be a model that the table names", got=query.model, remedy=remedy)
         table, metadata = table.filter(named[chosen]), {**metadata, "model": {"model": query.model}}
     for name in names:
-        models = table[name].unique().drop_null().to_pylist()
-        if len(models) > 1 and table[name].null_count:
-            row = table[name].to_pylist().index(None)
-            must, remedy = "be named in every row", f"Column {name}{of_file} names {len(models)} models."
-            raise input_error("score", "model", must, got=None, row=row, remedy=remedy)
+        models = _named_in(table[name])
         told = f"Column {name}{of_file} names {len(models)} models; if it is of something else, give it as `stratum`. "
         check_one_model("predictions", models, beside=told)
     return Predictions(table, metadata)
+
+
+def _named_in(column: pa.ChunkedArray) -> list[Any]:
+    return [name for name in column.unique().to_pylist() if name not in (None, "")]
 
 
 PLAIN = LogFormat(
