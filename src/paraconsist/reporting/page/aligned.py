@@ -173,7 +173,8 @@ def _bucket_values(
         of_counted = codes[pairs.positions[pairs.counts]]
         for column, weights in ((2, None), (3, pairs.amount[pairs.counts])):
             counts[:, column] = np.bincount(of_counted, weights, len(numbers))
-    if kept.is_without_gold and spec.mean_over == "buckets":  # of right answers, which nothing tells here
+    has_calls = kept.calls is None or any(kept.calls)
+    if (kept.is_without_gold and spec.mean_over == "buckets") or not has_calls:  # which nothing tells here
         changes = changes_of_buckets(kept)
         changed = np.array([changes.get(bucket, np.nan) for bucket in numbers])
         return changed, changed, accuracy, counts, outcomes

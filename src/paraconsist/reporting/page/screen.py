@@ -504,7 +504,8 @@ def _compared(
     if not able:
         return "Every model's consistency is degenerate", ""
     best = min(able, key=lambda model: _broken(spec, values[model]))
-    claim = f"{best} is the most consistent of {len(values)} models"
+    alike = [model for model in able if _broken(spec, values[model]) == _broken(spec, values[best])]
+    claim = f"{listed(alike)} {'is' if len(alike) == 1 else 'are'} the most consistent of {len(values)} models"
     if len(able) == 1:
         claim = f"Of {len(values)} models only {best} can be ranked"
     sentence = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best], results[best])}"
@@ -546,7 +547,8 @@ def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str
         sure = f" on the {plural(ranking.n_problems, results[best].rows.nouns[0])} that all answered"
     letters = {row.model: set(row.letters) for row in ranking.standings}
     rivals = [model for model in others if letters[model] & letters[best]]
-    claim = f"{best} is the steadiest of {len(results)} models"
+    alike = [model for model, value in ranking.steadiness.items() if value == ranking.steadiness[best]]
+    claim = f"{listed(alike)} {'is' if len(alike) == 1 else 'are'} the steadiest of {len(results)} models"
     if not others:
         claim = f"Of {len(results)} models only {best} can be ranked"
     sentence = f"Steadiness {percent(ranking.steadiness[best], digits=0)} of 100{sure}"
@@ -572,7 +574,7 @@ def _on_one_scale(bars: Sequence[Bar], ranking: Ranking, results: Mapping[str, S
             continue
         ends = bounds(wording.confidence_interval, STEADINESS.key) or ()
         scale = tuple(100.0 * max(0.0, value) for value in (wording.above_chance, *ends))
-        value = percent(wording.above_chance, digits=0)
+        value = minus(percent(wording.above_chance, digits=0))
         groups = placed[bar.model] if len(letters) <= _MOST_GROUPS else ()
         made.append(replace(bar, value=value, scale=scale, accuracy=accuracy, groups=groups))
     return made

@@ -230,6 +230,8 @@ def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
             words = f"mean of {'the other ' if rows else ''}{count(len(rest))}"
             rows.append([Cell(words, head=True), *(Cell(mean, unit=WHOLE_PERCENT) for mean in means)])
         what = "Wordings answered right" if is_right else f"{CATALOGUE[aligned.measure].title}: broken rules"
+        if aligned.are_agents and not any(any(rows.calls or ()) for rows in aligned.rows.values()):
+            what = "Runs that end differently"
         noun = aligned.rows[aligned.read[0]].nouns[0]
         columns = [Column(noun, words=True), *(Column(model, upright=True) for model in aligned.read)]
         caption = "" if len(first) == len(order) else f"{count(len(first))} of {count(len(order))} {noun}s are shown."
