@@ -258,18 +258,15 @@ def set_texts(
     wanted = (file for file in files if not has_set or file.name in (None, aligned.name))
     by_name = sorted(wanted, key=lambda file: file.name is None)
     loads: list[tuple[int | None, Callable[[], pa.Table]]] = [(None, file.load) for file in by_name]
+    read = partial(read_table, function="report", parameter="texts")
     for number, run in enumerate(kept):
-        whose = number if aligned.are_agents else None
-        if isinstance(run, LogTexts):
-            loads.append((whose, partial(run.table, columns)))
-        elif run is not None:
-            loads.append((whose, partial(read_table, run, function="report", parameter="texts")))
+        load = partial(run.table, columns) if isinstance(run, LogTexts) else partial(read, run)
+        loads += [] if run is None else [(number if aligned.are_agents else None, load)]
     parts: list[SetTexts] = []
-    for whose, load in loads:
-        if (part := _joined(aligned, load(), names, columns)) is not None:
-            is_own = [whose in (None, owner) for owner in aligned.base[0].tolist()]
-            rows = [row if own else None for row, own in zip(part.rows, is_own, strict=True)]
-            parts.append(replace(part, rows=rows))
+    for whose, table in loads:
+        if (part := _joined(aligned, table(), names, columns)) is not None:
+            of_rows = zip(part.rows, aligned.base[0].tolist(), strict=True)
+            parts.append(replace(part, rows=[row if whose in (None, owner) else None for row, owner in of_rows]))
         if _is_whole(parts, columns):
             break
     if not _is_whole(parts, columns) and (in_file := _own(aligned, names, columns)) is not None:

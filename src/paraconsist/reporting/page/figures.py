@@ -93,8 +93,8 @@ def extent(values: Sequence[tuple[str, float]], unit: str = " %") -> str:
 
 def _of_lines(lines: Sequence[Line]) -> str:
     """Return the extent of the estimates that have an interval, or of all where no two have."""
-    chosen = [line for line in lines if line.interval is not None]
-    chosen = chosen if len(chosen) > 1 else lines
+    have = [line for line in lines if line.interval is not None]
+    chosen = have if len(have) > 1 else lines
     several = len({line.model for line in lines}) > 1
     return extent(
         [(f"{line.heading} {line.label}{f', {line.model}' if several else ''}", line.value) for line in chosen]

@@ -259,13 +259,13 @@ def _ie_block(name: str, values: Values) -> Block:
     ends = bounds(values.get("confidence_interval"), "accuracy_difference")
     low, high = (percent(-end, signed=True) for end in (ends[1], ends[0])) if ends else ("", "")
     interval = f", {level(values)} interval {low} to {high}" if ends else ""
-    n_runs, rejected = values.get("n_runs", 1), values.get("rejected") or ()
     claim = f"A change that keeps the meaning takes accuracy from {percent(before)} % to {percent(after)} %"
     moves = "More than chance" if values.get("reject") else "Not shown to be more than chance"
     points, p = percent(after - before, signed=True), p_value(values.get("p_value"))
     sentence = f"{moves}: {points} points{interval}, p {p}."
-    if n_runs > 1:  # the least p of all, which is not of the mean
-        sentence = f"More than chance in {sum(rejected)} of {n_runs} runs, p {p}; {points} points on average{interval}."
+    if (n := values.get("n_runs", 1)) > 1:  # the p is the least of all, not that of the mean
+        n_rejected = sum(values.get("rejected") or ())
+        sentence = f"More than chance in {n_rejected} of {n} runs, p {p}; {points} points on average{interval}."
     bars = []
     if values.get("n_runs") == 1:
         n, single = int(values["n"]), int(values["n10"]) + int(values["n01"])
@@ -387,7 +387,7 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
         more = "there is no interval yet" if half is None else f"about {count(4 * n)} would halve the interval"
         wanted = 0.02 if half is None else half / 2.0
         command = f"paraconsist plan PREDICTIONS{precision.measure} --half-width {wanted:.2g}"
-        command *= has_wordings and bool(mixed)
+        command *= has_wordings and bool(mixed) and n > 1
         if result.until is not None:
             command = f"paraconsist run ... --until '{result.until.quantity} ± {wanted:.2g}'"
         yield Step(f"{'Run more tasks' if is_run else 'Ask about more problems'}: {more}", command=command)
@@ -542,7 +542,6 @@ def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str
     ends = bounds(None if wording is None else wording.confidence_interval, STEADINESS.key)
     level = f"{100 * results[best].options.confidence_level:g} %"
     sure = f", {level} interval {percent(ends[0], digits=0)} to {percent(ends[1], digits=0)}" if ends else ""
-    sure = minus(sure)
     if wording is None or wording.n_problems != ranking.n_problems:  # whose interval is of all that it answered
         sure = f" on the {plural(ranking.n_problems, results[best].rows.nouns[0])} that all answered"
     letters = {row.model: set(row.letters) for row in ranking.standings}
@@ -551,7 +550,7 @@ def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str
     claim = f"{listed(alike)} {'is' if len(alike) == 1 else 'are'} the steadiest of {len(results)} models"
     if not others:
         claim = f"Of {len(results)} models only {best} can be ranked"
-    sentence = f"Steadiness {percent(ranking.steadiness[best], digits=0)} of 100{sure}"
+    sentence = minus(f"Steadiness {percent(ranking.steadiness[best], digits=0)} of 100{sure}")
     values = {model: result.measures.get(PARAPHRASTIC.name, {}) for model, result in results.items()}
     sentence = _with_rivals(sentence, rivals, bool(others), values)
     if unranked := [model for model in {**ranking.unranked, **results} if model not in ranking.steadiness]:
