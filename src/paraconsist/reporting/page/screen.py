@@ -38,7 +38,7 @@ from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.excerpts import boundary
 from paraconsist.reporting.page.models import Model, Report, ie_results
 from paraconsist.reporting.plots.consistency import OUTCOME_KINDS
-from paraconsist.reporting.tables import finding, link, no_interval
+from paraconsist.reporting.tables import finding, headline_name, link, no_interval
 from paraconsist.scoring.compare import SetComparison, tested_by
 from paraconsist.scoring.naming import is_generic
 from paraconsist.scoring.outcomes import (
@@ -197,7 +197,7 @@ def _block(report: Report, item: AlignedSet) -> Block:
         block = Block(item.name, *said, bars, headline=f"steadiness{of_each}", symbol=STEADINESS.symbol)
     elif len(names) > 1:
         said = _compared(spec, values, results, comparison)
-        block = Block(item.name, *said, bars, headline=_name(spec), symbol=spec.symbol)
+        block = Block(item.name, *said, bars, headline=headline_name(spec), symbol=spec.symbol)
     else:
         change = report.changed.get(item.name, {}).get(names[0]) if spec is PARAPHRASTIC else None
         block = _of_one_model(item, spec, results[names[0]], bars[0], change, who[names[0]])
@@ -231,7 +231,7 @@ def _of_one_model(
         minus(f"{sentence[:1].upper()}{sentence[1:]}"),
         [bar],
         None if is_void or of_wordings is None else _coin(item, bar.model),
-        _name(spec),
+        headline_name(spec),
         spec.symbol,
         list(result.degenerate),
         [] if is_void else [fact for fact in facts if fact.scale or of_wordings is None],
@@ -273,10 +273,6 @@ def _ie_block(name: str, values: Values) -> Block:
         parts = [("right", "right on both", both, ""), ("mixed", "right on one of the two", single, "")]
         bars = [Bar.of(name, [*parts, ("wrong", "wrong on both", n - both - single, "")])]
     return Block(name, claim, minus(sentence), bars)
-
-
-def _name(spec: MeasureSpec) -> str:
-    return next((q.name for q in spec.quantities if q.key == spec.headline), spec.title.lower())
 
 
 def _broken(spec: MeasureSpec, values: Values) -> float:
@@ -508,7 +504,8 @@ def _compared(
     claim = f"{listed(alike)} {'is' if len(alike) == 1 else 'are'} the most consistent of {len(values)} models"
     if len(able) == 1:
         claim = f"Of {len(values)} models only {best} can be ranked"
-    sentence = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best], results[best])}"
+    sure = _interval(spec, values[best], results[best])
+    sentence = f"{headline_name(spec)} {percent(values[best][spec.headline])} %, {sure}"
     tested = tested_by(spec).name
     of_able = [p for p in (comparison.pairs if comparison else ()) if {p.first, p.second} <= {*able}]
     pairs = [p for p in of_able if p.measure == tested and best in (p.first, p.second)]
