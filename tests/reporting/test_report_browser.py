@@ -420,6 +420,7 @@ def test_word_differences_are_small_and_give_back_both_texts(opened):
         ("", "new words"): [["added", "new words"]],
         ("old words", ""): [["removed", "old words"]],
         ("it's 5 o'clock", "it's 6 o'clock"): hour,
+        ("a → sell_book", "a → lend_it_out"): [["same", "a → "], ["removed", "sell_book"], ["added", "lend_it_out"]],
     }
     difference = "(pairs) => pairs.map(([a, b]) => words.difference(a, b))"
     assert opened.evaluate(difference, [*map(list, differences)]) == [*differences.values()]

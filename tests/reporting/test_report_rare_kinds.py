@@ -324,3 +324,36 @@ def test_a_slice_has_the_numbers_of_its_kind(chromium, tmp_path, kind, heads):
         assert (
             rest == {"forecasts": ["100.0 %"], "rules": ["66.7 %", "100.0 %"], "paraphrases": ["0.0 %", "50.0 %"]}[kind]
         )
+
+
+@pytest.mark.parametrize("role", ["swap", "paraphrase"])
+def test_nobody_is_the_best_of_models_that_are_alike(tmp_path, role):
+    """The first of them was."""
+    letters = {f"b{i}": "yy" if i % 3 else "yn" for i in range(12)} | {f"c{i}": "nn" for i in range(4)}
+    rows = paraphrases(letters).replace({"role": {"paraphrase": role}})
+    rows.loc[rows["bucket_id"].str[0] == "c", "label"] = "n"
+    _, _, entries = written(tmp_path, {"one": rows, "two": rows})
+    (block,) = blocks(Report(entries, ReportOptions(score=QUICK)))
+    assert re.match("one and two are the (most consistent|steadiest) of 2 models", block.title)
+
+
+def test_runs_without_calls_are_inconsistent_where_they_end_differently(tmp_path):
+    """All were consistent, and a table said that no rule of trajectories is broken, of which nothing is known."""
+    frames = {"alpha": runs("yyny", "", 4), "beta": runs("ynnn", "", 4)}
+    page, data, _ = written(tmp_path, {name: frame.drop(columns="calls") for name, frame in frames.items()})
+    assert sorted(bucket["v"] for bucket in data["buckets"]) == [[0, 1]] * 2 + [[1, 0]] * 2
+    assert "Runs that end differently, in per cent" in page
+    assert "Trajectory consistency: broken rules" not in page
+
+
+def test_models_are_compared_over_the_rows_that_count_for_both(tmp_path):
+    """The figure and the table said 12 problems, where one model had both premises right in 4."""
+    few = rules("yyny" * 3)
+    few.loc[(few["bucket_id"].str[1:].astype(int) >= 4) & (few["role"] == "antecedent_1"), "prediction"] = 1
+    page, _, entries = written(tmp_path, {"few": few, "all": rules("ynny" * 3)})
+    (placed,) = (
+        one for one in report_plots(Report(entries, ReportOptions(score=QUICK))) if one.section == "differences"
+    )
+    assert "paired over the rows that count for both (4), with" in placed.plot.caption
+    assert "4 of 12 rows count for both" in page
+    assert "12 common problems" not in page

@@ -13,7 +13,6 @@ from paraconsist.measures.standings import corrected_p_values
 from paraconsist.reporting.formatting import (
     Values,
     bounds,
-    count,
     interval,
     known,
     minus,
@@ -131,6 +130,12 @@ def correction_words(comparison: SetComparison) -> str:
     return f"corrected for {plural(comparison.n_comparisons, 'comparison')} ({how})"
 
 
+def _size(comparison: SetComparison, pair: ModelPair) -> str:
+    if "n_common" in pair.result:
+        return f"{pair.result['n_common']:,} of {pair.result['n_rows']:,} rows count for both"
+    return plural(comparison.n_common_buckets, "common problem")
+
+
 def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table:
     """Return the values of two models with their differences; the caption has the tests of its first line."""
     result, notes, end_that_is_good = pair.result, [], ""
@@ -142,7 +147,7 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
         if n_clusters < result["n_buckets"]:
             size += f" in {plural(n_clusters, 'group')}"
     else:
-        size = f"{result['n_common']:,} of {result['n_rows']:,} rows count for both"
+        size = _size(comparison, pair)
         end_that_is_good = f" ({direction([compared_by(pair.measure)])})"
         if result["n_common"] < max(result["n_own1"], result["n_own2"]):
             notes.append(
@@ -199,8 +204,8 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
     has_margin = any("margin_test" in pair.result for comparison in comparisons for pair in comparison.pairs)
     is_long = any(map(best_of_many, comparisons))
     for comparison in comparisons:
-        first = Cell(comparison.set, below=f"{count(comparison.n_common_buckets)} common problems", head=True)
         for pair in listed_pairs(comparison):
+            first = Cell(comparison.set, below=_size(comparison, pair), head=True)
             tests = [Cell(pair.corrected_p_value, unit=P_VALUE)]
             if has_joint:
                 below = minus(interval(pair.simultaneous_interval))

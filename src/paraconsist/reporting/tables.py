@@ -144,6 +144,11 @@ def rates_of(measures: Iterable[str]) -> list[MeasureSpec]:
     return [spec for spec in specs if spec.target and spec not in (PARAPHRASTIC, CHANGE) and not spec.higher_is_better]
 
 
+def headline_name(spec: MeasureSpec) -> str:
+    """Return what a measure's headline is called."""
+    return next((q.name for q in spec.quantities if q.key == spec.headline), spec.title.lower())
+
+
 def common_symbol(specs: Sequence[MeasureSpec]) -> str:
     """Return the label of a column of the measures' rates: their common symbol, else tau."""
     symbols = {spec.symbol.partition(" ")[0] for spec in specs}

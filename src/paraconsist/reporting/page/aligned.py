@@ -173,7 +173,8 @@ def _bucket_values(
         of_counted = codes[pairs.positions[pairs.counts]]
         for column, weights in ((2, None), (3, pairs.amount[pairs.counts])):
             counts[:, column] = np.bincount(of_counted, weights, len(numbers))
-    if kept.is_without_gold and spec.mean_over == "buckets":  # of right answers, which nothing tells here
+    has_calls = kept.calls is None or any(kept.calls)
+    if (kept.is_without_gold and spec.mean_over == "buckets") or not has_calls:  # which nothing tells here
         changes = changes_of_buckets(kept)
         changed = np.array([changes.get(bucket, np.nan) for bucket in numbers])
         return changed, changed, accuracy, counts, outcomes
@@ -257,18 +258,15 @@ def set_texts(
     wanted = (file for file in files if not has_set or file.name in (None, aligned.name))
     by_name = sorted(wanted, key=lambda file: file.name is None)
     loads: list[tuple[int | None, Callable[[], pa.Table]]] = [(None, file.load) for file in by_name]
+    read = partial(read_table, function="report", parameter="texts")
     for number, run in enumerate(kept):
-        whose = number if aligned.are_agents else None
-        if isinstance(run, LogTexts):
-            loads.append((whose, partial(run.table, columns)))
-        elif run is not None:
-            loads.append((whose, partial(read_table, run, function="report", parameter="texts")))
+        load = partial(run.table, columns) if isinstance(run, LogTexts) else partial(read, run)
+        loads += [] if run is None else [(number if aligned.are_agents else None, load)]
     parts: list[SetTexts] = []
-    for whose, load in loads:
-        if (part := _joined(aligned, load(), names, columns)) is not None:
-            is_own = [whose in (None, owner) for owner in aligned.base[0].tolist()]
-            rows = [row if own else None for row, own in zip(part.rows, is_own, strict=True)]
-            parts.append(replace(part, rows=rows))
+    for whose, table in loads:
+        if (part := _joined(aligned, table(), names, columns)) is not None:
+            of_rows = zip(part.rows, aligned.base[0].tolist(), strict=True)
+            parts.append(replace(part, rows=[row if whose in (None, owner) else None for row, owner in of_rows]))
         if _is_whole(parts, columns):
             break
     if not _is_whole(parts, columns) and (in_file := _own(aligned, names, columns)) is not None:

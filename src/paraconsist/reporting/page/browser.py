@@ -21,6 +21,7 @@ from paraconsist.measures.catalogue import CATALOGUE, CHANGE
 from paraconsist.measures.rules import mixed, unchanged
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.excerpts import excerpts
+from paraconsist.reporting.tables import headline_name
 from paraconsist.scoring.by_hand import answer_key
 from paraconsist.scoring.outcomes import WORDINGS, changes_of_buckets
 from paraconsist.scoring.roles import POLICIES, apply_policy
@@ -143,7 +144,7 @@ class _SetMaker:
             "strata": [[name, list(values)] for name, values in self.strata.items()],
             "tooMany": self.too_many,
             "paraphrastic": spec.breaks is mixed and not no_gold,
-            "rule": "answers that change" if rule is CHANGE else next(q.name for q in rule.quantities),
+            "rule": "answers that change" if rule is CHANGE else headline_name(rule),
             "written": any(written is not None for written in self.written),
             "gold": all(bool(rows.has_gold.all()) for rows in self.rows),
             "noGold": no_gold,

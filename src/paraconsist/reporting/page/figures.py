@@ -15,7 +15,7 @@ from paraconsist.measures.catalogue import CATALOGUE, CHANGE, FOOLING, PARAPHRAS
 from paraconsist.measures.difference_tests import rejects
 from paraconsist.measures.results import parse_signature
 from paraconsist.reporting.comparisons import best_of_many, correction_words, listed_pairs
-from paraconsist.reporting.formatting import Values, bounds, known, minus, percent, plural
+from paraconsist.reporting.formatting import Values, bounds, count, known, minus, percent, plural
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.models import Model, Report, ie_results
 from paraconsist.reporting.plots import Plot
@@ -93,8 +93,8 @@ def extent(values: Sequence[tuple[str, float]], unit: str = " %") -> str:
 
 def _of_lines(lines: Sequence[Line]) -> str:
     """Return the extent of the estimates that have an interval, or of all where no two have."""
-    chosen = [line for line in lines if line.interval is not None]
-    chosen = chosen if len(chosen) > 1 else lines
+    have = [line for line in lines if line.interval is not None]
+    chosen = have if len(have) > 1 else lines
     several = len({line.model for line in lines}) > 1
     return extent(
         [(f"{line.heading} {line.label}{f', {line.model}' if several else ''}", line.value) for line in chosen]
@@ -128,10 +128,12 @@ def difference_plots(compared: Sequence[SetComparison], problem: str = "problem"
         if lines:
             error = f"{1.0 - _level(all_pairs[0]):.2g}".removeprefix("0")
             what = "each model less the best of them" if best else "the first model less the second"
+            over = plural(comparison.n_common_buckets, problem)
+            if n := sorted(pair.result["n_common"] for pair in listed if compared_by(pair.measure).is_conditional):
+                over = f"the rows that count for both ({' to '.join(map(count, dict.fromkeys([n[0], n[-1]])))})"
             caption = (
-                f"{' and '.join(compared_by(measure).title for measure in measures)}: {what}, paired over "
-                f"{plural(comparison.n_common_buckets, problem)}, with the interval of the difference. Filled: p is at "
-                f"most {error}, {correction_words(comparison)}."
+                f"{' and '.join(compared_by(measure).title for measure in measures)}: {what}, paired over {over}, "
+                f"with the interval of the difference. Filled: p is at most {error}, {correction_words(comparison)}."
             )
             plot = forest_plot(f"differences-{number}", f"Differences, {name}", caption, _POINTS, lines, zero=True)
             n_differ = sum(bool(line.is_filled) for line in lines)

@@ -38,7 +38,7 @@ from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.excerpts import boundary
 from paraconsist.reporting.page.models import Model, Report, ie_results
 from paraconsist.reporting.plots.consistency import OUTCOME_KINDS
-from paraconsist.reporting.tables import finding, link, no_interval
+from paraconsist.reporting.tables import finding, headline_name, link, no_interval
 from paraconsist.scoring.compare import SetComparison, tested_by
 from paraconsist.scoring.naming import is_generic
 from paraconsist.scoring.outcomes import (
@@ -197,7 +197,7 @@ def _block(report: Report, item: AlignedSet) -> Block:
         block = Block(item.name, *said, bars, headline=f"steadiness{of_each}", symbol=STEADINESS.symbol)
     elif len(names) > 1:
         said = _compared(spec, values, results, comparison)
-        block = Block(item.name, *said, bars, headline=_name(spec), symbol=spec.symbol)
+        block = Block(item.name, *said, bars, headline=headline_name(spec), symbol=spec.symbol)
     else:
         change = report.changed.get(item.name, {}).get(names[0]) if spec is PARAPHRASTIC else None
         block = _of_one_model(item, spec, results[names[0]], bars[0], change, who[names[0]])
@@ -231,7 +231,7 @@ def _of_one_model(
         minus(f"{sentence[:1].upper()}{sentence[1:]}"),
         [bar],
         None if is_void or of_wordings is None else _coin(item, bar.model),
-        _name(spec),
+        headline_name(spec),
         spec.symbol,
         list(result.degenerate),
         [] if is_void else [fact for fact in facts if fact.scale or of_wordings is None],
@@ -259,13 +259,13 @@ def _ie_block(name: str, values: Values) -> Block:
     ends = bounds(values.get("confidence_interval"), "accuracy_difference")
     low, high = (percent(-end, signed=True) for end in (ends[1], ends[0])) if ends else ("", "")
     interval = f", {level(values)} interval {low} to {high}" if ends else ""
-    n_runs, rejected = values.get("n_runs", 1), values.get("rejected") or ()
     claim = f"A change that keeps the meaning takes accuracy from {percent(before)} % to {percent(after)} %"
     moves = "More than chance" if values.get("reject") else "Not shown to be more than chance"
     points, p = percent(after - before, signed=True), p_value(values.get("p_value"))
     sentence = f"{moves}: {points} points{interval}, p {p}."
-    if n_runs > 1:  # the least p of all, which is not of the mean
-        sentence = f"More than chance in {sum(rejected)} of {n_runs} runs, p {p}; {points} points on average{interval}."
+    if (n := values.get("n_runs", 1)) > 1:  # the p is the least of all, not that of the mean
+        n_rejected = sum(values.get("rejected") or ())
+        sentence = f"More than chance in {n_rejected} of {n} runs, p {p}; {points} points on average{interval}."
     bars = []
     if values.get("n_runs") == 1:
         n, single = int(values["n"]), int(values["n10"]) + int(values["n01"])
@@ -273,10 +273,6 @@ def _ie_block(name: str, values: Values) -> Block:
         parts = [("right", "right on both", both, ""), ("mixed", "right on one of the two", single, "")]
         bars = [Bar.of(name, [*parts, ("wrong", "wrong on both", n - both - single, "")])]
     return Block(name, claim, minus(sentence), bars)
-
-
-def _name(spec: MeasureSpec) -> str:
-    return next((q.name for q in spec.quantities if q.key == spec.headline), spec.title.lower())
 
 
 def _broken(spec: MeasureSpec, values: Values) -> float:
@@ -387,7 +383,7 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
         more = "there is no interval yet" if half is None else f"about {count(4 * n)} would halve the interval"
         wanted = 0.02 if half is None else half / 2.0
         command = f"paraconsist plan PREDICTIONS{precision.measure} --half-width {wanted:.2g}"
-        command *= has_wordings and bool(mixed)
+        command *= has_wordings and bool(mixed) and n > 1
         if result.until is not None:
             command = f"paraconsist run ... --until '{result.until.quantity} ± {wanted:.2g}'"
         yield Step(f"{'Run more tasks' if is_run else 'Ask about more problems'}: {more}", command=command)
@@ -504,10 +500,12 @@ def _compared(
     if not able:
         return "Every model's consistency is degenerate", ""
     best = min(able, key=lambda model: _broken(spec, values[model]))
-    claim = f"{best} is the most consistent of {len(values)} models"
+    alike = [model for model in able if _broken(spec, values[model]) == _broken(spec, values[best])]
+    claim = f"{listed(alike)} {'is' if len(alike) == 1 else 'are'} the most consistent of {len(values)} models"
     if len(able) == 1:
         claim = f"Of {len(values)} models only {best} can be ranked"
-    sentence = f"{_name(spec)} {percent(values[best][spec.headline])} %, {_interval(spec, values[best], results[best])}"
+    sure = _interval(spec, values[best], results[best])
+    sentence = f"{headline_name(spec)} {percent(values[best][spec.headline])} %, {sure}"
     tested = tested_by(spec).name
     of_able = [p for p in (comparison.pairs if comparison else ()) if {p.first, p.second} <= {*able}]
     pairs = [p for p in of_able if p.measure == tested and best in (p.first, p.second)]
@@ -541,17 +539,17 @@ def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str
     ends = bounds(None if wording is None else wording.confidence_interval, STEADINESS.key)
     level = f"{100 * results[best].options.confidence_level:g} %"
     sure = f", {level} interval {percent(ends[0], digits=0)} to {percent(ends[1], digits=0)}" if ends else ""
-    sure = minus(sure)
     if wording is None or wording.n_problems != ranking.n_problems:  # whose interval is of all that it answered
         sure = f" on the {plural(ranking.n_problems, results[best].rows.nouns[0])} that all answered"
     letters = {row.model: set(row.letters) for row in ranking.standings}
     rivals = [model for model in others if letters[model] & letters[best]]
+    alike = [model for model, value in ranking.steadiness.items() if value == ranking.steadiness[best]]
     able = len(ranking.standings)
     of = f"{able} models" if able == len(results) else f"the {able} models that can be ranked"
-    claim = f"{best} is the steadiest of {of}"
+    claim = f"{listed(alike)} {'is' if len(alike) == 1 else 'are'} the steadiest of {of}"
     if not others:
         claim = f"Of {len(results)} models only {best} can be ranked"
-    sentence = f"Steadiness {percent(ranking.steadiness[best], digits=0)} of 100{sure}"
+    sentence = minus(f"Steadiness {percent(ranking.steadiness[best], digits=0)} of 100{sure}")
     values = {model: result.measures.get(PARAPHRASTIC.name, {}) for model, result in results.items()}
     sentence = _with_rivals(sentence, rivals, bool(others), values)
     if unranked := [model for model in {**ranking.unranked, **results} if model not in ranking.steadiness]:
@@ -574,7 +572,7 @@ def _on_one_scale(bars: Sequence[Bar], ranking: Ranking, results: Mapping[str, S
             continue
         ends = bounds(wording.confidence_interval, STEADINESS.key) or ()
         scale = tuple(100.0 * max(0.0, value) for value in (wording.above_chance, *ends))
-        value = percent(wording.above_chance, digits=0)
+        value = minus(percent(wording.above_chance, digits=0))
         groups = placed[bar.model] if len(letters) <= _MOST_GROUPS else ()
         made.append(replace(bar, value=value, scale=scale, accuracy=accuracy, groups=groups))
     return made

@@ -260,8 +260,9 @@ def _board(by_model: ByModel, rankings: Sequence[SetRanking]) -> _Board:
     names = sorted(members, key=lambda name: -len(members[name]))
     ranked = [ranking for ranking in rankings if ranking.set in members]
     sizes = {r.set: (len({row["model"] for row in r.standings}), r.n_common_buckets) for r in ranked}
+    noun = {name: next(iter(of.values()))[name].rows.nouns[0] for name, of in members.items()}
     words = {
-        name: f": {plural(n, 'model')} ranked on {plural(size, 'problem')}" for name, (n, size) in sizes.items() if n
+        name: f": {plural(n, 'model')} ranked on {plural(size, noun[name])}" for name, (n, size) in sizes.items() if n
     }
     specs = [CATALOGUE[name] for name in measures_of(by_model) if name in scored_measures()]
     reasons = [(one.set, {**one.ranking.unranked, **one.left_out}) for one in ranked]

@@ -230,6 +230,8 @@ def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
             words = f"mean of {'the other ' if rows else ''}{count(len(rest))}"
             rows.append([Cell(words, head=True), *(Cell(mean, unit=WHOLE_PERCENT) for mean in means)])
         what = "Wordings answered right" if is_right else f"{CATALOGUE[aligned.measure].title}: broken rules"
+        if aligned.are_agents and not any(any(rows.calls or ()) for rows in aligned.rows.values()):
+            what = "Runs that end differently"
         noun = aligned.rows[aligned.read[0]].nouns[0]
         columns = [Column(noun, words=True), *(Column(model, upright=True) for model in aligned.read)]
         caption = "" if len(first) == len(order) else f"{count(len(first))} of {count(len(order))} {noun}s are shown."
@@ -314,12 +316,11 @@ def filled(template: str, **values: Any) -> str:
 
 def _in_page_words(table: Table, noun: str) -> Table:
     """Return a table whose own words are the page's; names of models and sets, which are columns too, stay."""
-    columns = []
+    own, columns = partial(_to_page_words, noun=noun), []
     for column in table.columns:
-        is_own = column.label.removesuffix("s") in _PAGE_WORDS[noun]
-        label = _to_page_words(column.label, noun) if is_own else column.label
-        columns.append(replace(column, label=label, help=_to_page_words(column.help, noun)))
-    return replace(table, columns=columns, caption=_to_page_words(table.caption, noun))
+        label = own(column.label) if column.label.removesuffix("s") in _PAGE_WORDS[noun] else column.label
+        columns.append(replace(column, label=label, help=own(column.help)))
+    return replace(table, columns=columns, caption=own(table.caption))
 
 
 def _to_page_words(text: str, noun: str) -> str:

@@ -408,14 +408,14 @@ const browser = (() => {
     if (head.kinds && head.kinds.length) select("edit", "kind", [["", "all edits"], ...named(head.kinds)]);
     const base = all.some((bucket) => bucket.r[0][0] === "original") ? "the original" : "row 1";
     const hasGold = !head.sets.every((set) => set.noGold);
-    const has = (test, options) => (all.some(test) ? options : []);
-    const ofBase = (test, options) => has((bucket) => bucket.original && test, options);
-    select("show", "show", [
-      ["", `all ${unit}s`], ["broken", "inconsistent"], ...ofBase(true, [["changed", `another answer than ${base}`]]),
-      ...ofBase(hasGold, [["lost", `${base} right, ${another} wrong`], ["gained", `${base} wrong, ${another} right`]]),
-      ...has((bucket) => hasGold && bucket.o.some(Boolean), [["right", `right in every ${each}`], ["depends", `right in some ${each}s`], ["wrong", `wrong in every ${each}`]]),
-      ["same", "consistent"],
-    ]);
+    const [hasBase, hasEnds] = [all.some((bucket) => bucket.original), hasGold && all.some((bucket) => bucket.o.some(Boolean))];
+    const shows = [
+      ["", `all ${unit}s`, true], ["broken", "inconsistent", true], ["changed", `another answer than ${base}`, hasBase],
+      ["lost", `${base} right, ${another} wrong`, hasBase && hasGold], ["gained", `${base} wrong, ${another} right`, hasBase && hasGold],
+      ["right", `right in every ${each}`, hasEnds], ["depends", `right in some ${each}s`, hasEnds], ["wrong", `wrong in every ${each}`, hasEnds],
+      ["same", "consistent", true],
+    ];
+    select("show", "show", shows.filter(([, , isThere]) => isThere));
     select("sort by", "sort", [
       ...(hasSureness ? [["sure", "surest flip"]] : []), ["flips", "most inconsistent"], ...(hasGold ? [["accuracy", "least accurate"]] : []),
       ...(hasSureness ? [["swing", "largest swing in probability"]] : []), ["size", "most rows"], ["id", "id"],

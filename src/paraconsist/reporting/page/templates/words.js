@@ -19,7 +19,7 @@ const words = (() => {
   const COMPLEX = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}\p{Extended_Pictographic}\p{RI}\p{Cf}]|(?<![\p{L}\p{M}\p{N}])\p{M}/u;
   const JOINED = /[\p{M}\p{Cf}\p{RI}\p{Emoji_Modifier}\u0e33\u0eb3]/u;
   const [byWord, byLetter] = Intl.Segmenter ? ["word", "grapheme"].map((granularity) => new Intl.Segmenter("en", { granularity })) : [];
-  const SIMPLE = /[\p{L}\p{M}\p{N}]+(?:['’.,][\p{L}\p{M}\p{N}]+)*|[^\s]/gu;
+  const SIMPLE = /[\p{L}\p{M}\p{N}_]+(?:['’.,][\p{L}\p{M}\p{N}]+)*|[^\s]/gu;
   function split(text) {
     if (!byWord || !COMPLEX.test(text)) return Array.from(text.matchAll(SIMPLE), (match) => [match[0], match.index]);
     const starts = JOINED.test(text) && new Set(Array.from(byLetter.segment(text), ({ index }) => index));
