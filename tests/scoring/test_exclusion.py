@@ -5,6 +5,7 @@ import json
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
+from helpers.commands import in_process
 from helpers.report import ANSWERS, rows, write_file, write_run
 
 import paraconsist as pc
@@ -41,16 +42,26 @@ def test_a_run_is_scored_anew_and_a_comparison_leaves_them_out_too(command, tmp_
 
 
 @pytest.mark.parametrize(
-    ("lines", "word", "row"),
+    ("lines", "word"),
     [
-        ("bucket_id\nlost\nno such\n", "'no such'", 1),
-        ("set,bucket_id\nsnli,lost\n", "set snli", 0),
-        ("id\nlost\n", "column bucket_id", None),
-        ("bucket_id\n" + "\n".join(ANSWERS), "leave a bucket", None),
+        ("bucket_id\nnot this\nno such\n", "'no such'"),
+        ("set,bucket_id\nsnli,lost\n", "set snli"),
+        ("id\nlost\n", "column bucket_id"),
+        ("bucket_id\n" + "\n".join(ANSWERS), "leave a bucket"),
     ],
 )
-def test_ids_that_are_not_there_are_refused(tmp_path, lines, word, row):
+def test_lists_of_other_predictions_are_refused(tmp_path, lines, word):
     (tmp_path / "marked.csv").write_text(lines)
     with pytest.raises(InputError, match=word) as problem:
         pc.score(write_run(tmp_path / "run"), exclude=tmp_path / "marked.csv")
-    assert (problem.value.parameter, problem.value.row) == ("exclude", row)
+    assert problem.value.parameter == "exclude"
+
+
+def test_ids_that_other_models_answered_are_told(tmp_path):
+    """A page of two models marks problems of either; `score` of each refused its list."""
+    run, marked = write_run(tmp_path / "run"), tmp_path / "marked.csv"
+    marked.write_text("bucket_id\nlost\nno such\n")
+    arguments = map(str, ["score", run, "--exclude", marked, "--json", "--n-resamples", 200])
+    _, out, err = in_process([*arguments], warn="default")
+    assert json.loads(out)["toy:set"]["excluded"] == {"n_buckets": 1, "n_rows": 5}
+    assert "warning: buckets to exclude that are not there (1 of 2): 'no such'" in err

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -47,6 +48,7 @@ from paraconsist.scoring.noise import Repeats, split_trials
 _TEST = "_test"
 _BUCKET, _SET = "bucket_id", "set"  # columns of lists of buckets to exclude
 _NONE: Sequence[Any] = (None, "", [])  # cells that hold no gold label
+_MOST_NAMED = 3
 _STATEMENT = "probability"  # of files of statements, which have no predictions, where no other column is named
 
 
@@ -480,19 +482,24 @@ def without_listed(sources: Mapping[str, Source], listed: Any, function: str) ->
     """Return the sets without the buckets of a list, counted in the metadata and said in a note.
 
     `listed` is a table with a column ``bucket_id`` (and ``set``, where the file says which set it is), or its ids.
-    InputError if an id is in none of the sets that its line is about, or nothing is left of a set.
+    A warning for ids that are in none of the sets that their line is about: other models may have answered them.
+    InputError if all are, or nothing is left of a set.
     """
     ids = {name: set(bucket_ids(source)) for name, source in sources.items()}
     excluded: dict[str, set[str]] = {name: set() for name in sources}
-    for row, (set_name, bucket) in enumerate(_lines(listed, function)):
+    lines, absent = _lines(listed, function), list[str]()
+    for set_name, bucket in lines:
         of_line = [name for name, source in sources.items() if _is_about(set_name, source)]
         holding = [name for name in of_line if bucket in ids[name] or bucket in sources[name].excluded]
-        if not holding:
+        absent += [] if holding else [bucket]
+        if len(absent) == len(lines):
             must = f"hold ids of buckets of {'the predictions' if set_name is None else f'set {set_name}'}"
-            remedy = f"These are of {', '.join(sources)}. Take out the lines that are of other predictions."
-            raise input_error(function, "exclude", must, got=bucket, row=row, remedy=remedy)
+            raise input_error(function, "exclude", must, got=bucket, remedy=f"These are of {', '.join(sources)}.")
         for name in holding:
             excluded[name] |= {bucket} & ids[name]
+    if absent:
+        which = ", ".join(map(repr, absent[:_MOST_NAMED])) + ", ..." * (len(absent) > _MOST_NAMED)
+        warnings.warn(f"buckets to exclude that are not there ({len(absent)} of {len(lines)}): {which}", stacklevel=2)
     for name in sources:
         if excluded[name] == ids[name]:
             raise input_error(function, "exclude", f"leave a bucket of {name}", got=f"all {len(ids[name])} of them")
