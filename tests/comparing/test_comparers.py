@@ -112,6 +112,24 @@ ANSWERS = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
         ("at 3:30 pm", None),  # the minutes were the number, so that 3:30 was 4:30
         ("The ratio is 3:2", None),
         ("3 hours, from 3:30", "3"),
+        ("1 250,50 €", "1250.5"),  # as France and Poland write it, not 50
+        ("1'250,5", "1250.5"),
+        ("2 of 1 000, 5", "5"),
+        ("–5 °C", "-5"),  # with a dash for the minus
+        ("3–5", "5"),
+        ("1⁄2", "1/2"),
+        ("\\boxed{\\frac12}", "1/2"),
+        ("\\frac1{20}", "1/20"),
+        ("2\\frac{1}{2}", "5/2"),
+        ("-\\dfrac{ 3 }{4}", "-3/4"),
+        ("x = \\frac{-1.5}{2}", "-0.75"),
+        ("2\\times\\frac{10}{3}", "10/3"),
+        ("4 x 100", "100"),  # no power of ten without its sign
+        ("The answer is 42. That is 6 × 7.", "42"),  # what comes first, if it is not being computed
+        ("The answer is 30 days: the warranty is 2 years.", "30"),
+        ("Answer: 12 (12 = 3 * 4)", "12"),
+        ("The answer is 2 + 3 = 5.", "5"),
+        ("Answer:\n1. Count 3 cars.\n2. So the sum is 5.", "5"),
     ],
 )
 def test_numbers(answer, expected):
@@ -138,6 +156,11 @@ def test_numbers(answer, expected):
         ("C is correct.", 2),
         ("I would say (A), not (B)", 0),
         ("I choose a dog", None),
+        ("C\n\nThe sky is neither.", 2),
+        ("The sky is neither, so:\n\n**C**", 2),
+        ("**B**\nThe sky is neither.", 1),
+        ("A\nB\nC", None),
+        ('{"reason": "sky", "answer": "B"}', 1),
         ("red or blue", None),
         ("neither", None),
         ("", None),
@@ -172,6 +195,17 @@ def test_choices(answer, expected):
         ("may be soon", "", None),
         ("from 4 May 2020 to 5 May 2021", "", (2021, 5, 5)),
         ("The answer is 4 May 2020, not 5 May 2021.", "", (2020, 5, 4)),
+        ("04-MAR-2020", "", (2020, 3, 4)),  # none of these is the year alone
+        ("March 4,2020", "", (2020, 3, 4)),
+        ("March the 4th, 2020", "", (2020, 3, 4)),
+        ("Jan.1, 2020", "", (2020, 1, 1)),
+        ("2020 March 4", "", (2020, 3, 4)),
+        ("2020-03", "", (2020, 3, 0)),
+        ("03/2020", "", (2020, 3, 0)),
+        ("10 decades", "", None),  # a month is a word
+        ("to their dismay 5", "", None),
+        ("file 24/2020 of 2019-20", "", (2019, 0, 0)),
+        ("from 2019-2020", "", (2020, 0, 0)),
     ],
 )
 def test_dates(answer, order, expected):
