@@ -171,6 +171,13 @@ def test_choices(answer, expected):
 
 
 @pytest.mark.parametrize(
+    ("answer", "expected"), [("x < 2", 1), (" x > 2", 0), ("x = 2", None), ("B", 1), ("4", 2), ("4 €", 2), ("5", 3)]
+)
+def test_choices_that_differ_in_signs_alone(answer, expected):
+    assert read_choice(answer, ["x > 2", "x < 2", "4", "5", "5"]) == expected
+
+
+@pytest.mark.parametrize(
     ("answer", "order", "expected"),
     [
         ("It was signed on July 4, 1776.", "", (1776, 7, 4)),
@@ -231,6 +238,9 @@ def test_dates(answer, order, expected):
         ("number", "100", "100.9", 0),
         ("regex:ANSWER: (.*)", "ANSWER: x", "Hm. ANSWER: x", 1),
         ("date", "4 July 1776", "1776-07-04", 1),
+        ("text", "<think>Rome? No.</think>\nParis", "Paris", 1),  # reasoning is no answer
+        ("contains", "Rome? No.</think>Paris", "Rome", 0),
+        ("contains", "<think>Rome", "Rome", 0),
     ],
 )
 def test_pairs(same, first, second, expected):

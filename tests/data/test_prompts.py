@@ -144,6 +144,8 @@ def test_rows_that_are_asked_are_no_examples():
         ("W's", None),
         ("<think>\nW? no\n</think>\n\nS", 1),
         ("<think>S or", None),
+        ("W?\nRather not.\n</think>\n\nS", 1),  # the chat template wrote <think>
+        ("W <think>S</think> S", 0),
         ('"S"', 1),
         ("**S** because", 1),
         ("W or S", None),

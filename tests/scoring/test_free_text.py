@@ -88,6 +88,13 @@ def test_right_answers_of_a_problem_are_the_first_of_them_in_other_problems(answ
 
 
 @pytest.mark.faults
+def test_zero_is_an_accepted_answer():
+    answers = {"bucket_id": ["a", "a", "b", "b"], "prediction": ["0", "zero", "1", "2"], "label": [[0], [0], [1], [1]]}
+    (scored,) = pc.score(answers, same="number").sets.values()
+    assert scored.measures["paraphrastic_consistency"]["accuracy"] == 0.75
+
+
+@pytest.mark.faults
 def test_no_answer_is_shown_that_its_question_did_not_get():
     """A class of numbers had its shortest text in the whole set: a price was shown as the hour of another question."""
     texts = ["A card costs 4 euro.", "It is 5 euro.", "We open at 9.", "Please come at 4."]

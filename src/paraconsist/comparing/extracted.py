@@ -205,9 +205,10 @@ def read_choice(answer: str, choices: Sequence[str] | None) -> int | str | None:
     >>> read_choice("I think the answer is (B).", ["red", "blue"]), read_choice("It is red.", ["red", "blue"])
     (1, 0)
     """
-    texts = [normalised(choice) for choice in choices or ()]
-    whole = normalised(answer)
-    if whole in texts:
+    written, texts = ([*map(form, choices or ())] for form in (str.strip, normalised))
+    if answer.strip() in written:
+        return written.index(answer.strip())
+    if texts.count(whole := normalised(answer)) == 1:  # signs, which are passed over, may be all that differs
         return texts.index(whole)
     offered = string.ascii_uppercase if choices is None else string.ascii_uppercase[: len(texts)]
     for pattern in _LETTERS:

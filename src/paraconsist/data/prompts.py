@@ -28,7 +28,7 @@ from string import ascii_uppercase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paraconsist.data.foreign import MAX_YAML, as_text, listed, parse_yaml, read_yaml
+from paraconsist.data.foreign import MAX_YAML, as_text, listed, parse_yaml, read_yaml, without_reasoning
 from paraconsist.data.tasks import QUESTIONS, TASKS, Row, Task, Template, get_task, input_id
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json, replacing
@@ -292,7 +292,7 @@ def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = (), *, 
     1
     >>> parse_answer("Weaken", ("Weaken", "Weakener"), cut=True)
     """
-    answer = re.sub(r"^\s*<think>.*?(</think>|$)", "", text, flags=re.DOTALL)
+    answer = without_reasoning(text)
     lines = [line.strip() for line in answer.splitlines() if line.strip()]
     if not lines:
         return None

@@ -170,7 +170,7 @@ def _accepted(table: pa.Table, label: str) -> list[list[str]]:
         return []
     column = table[label]
     if pa.types.is_list(column.type):
-        cells = [[str(text) for text in cell or () if text] for cell in column.to_pylist()]
+        cells = [[str(text) for text in cell or () if text not in (None, "")] for cell in column.to_pylist()]
     else:
         cells = [_listed(text) for text in _texts(column, label, "label")]
     return cells if any(cells) else []
