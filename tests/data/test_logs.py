@@ -130,6 +130,19 @@ def test_labels_and_probabilities():
     assert rows.table["gold_confidence"][0].as_py() == pytest.approx(weights[gold] / weights.sum())
 
 
+def test_fields_of_probabilities_and_documents_without_prompts(tmp_path):
+    file = tmp_path / "samples_yes_no.jsonl"
+    rows = [{"doc_id": i, "doc": {"b": i // 2, "ask": f"Is it {i}?", "yes": i / 4}} for i in range(4)]
+    for row in rows:
+        row["doc"]["no"] = 1 - row["doc"]["yes"]
+        row |= {"target": "yes", "filtered_resps": ["no"], "resps": [["no"]], "filter": "none"}
+    file.write_text("\n".join(map(json.dumps, rows)))
+    asked = SourceOptions(bucket="b", probabilities=("doc.no", "yes"))
+    (read,) = read_logs([file], asked, texts=()).values()
+    assert read.table["probabilities"].to_pylist() == [[1 - i / 4, i / 4] for i in range(4)]
+    assert read.table["doc.ask"].to_pylist() == [f"Is it {i}?" for i in range(4)]
+
+
 def rewritten(tmp_path: Path, task: str, change: Callable[[dict[str, Any]], None]) -> Path:
     rows = lines(samples(task))
     for row in rows:
