@@ -446,6 +446,10 @@ def test_similar_is_symmetric_and_other_numbers_are_not_the_same():
     there, back = (pc.answer_similarity(a, b, same="similar") for a, b in ((first, second), (second, first)))
     assert there == pytest.approx(back, abs=1e-12)
     assert get_comparer("similar").are_same(first[:2], second[:2]).tolist() == [True, False]
+    numbers = [("-5 degrees", "5 degrees"), ("-5 degrees", "-6 degrees"), (".5 litres", ".7 litres")]  # were the same
+    numbers += [("1.50 euro", "1.5 euro"), ("0.5 litres", ".5 litres"), ("the 1st floor", "the 1st floor, I say")]
+    found = get_comparer("similar").are_same(*(list(texts) for texts in zip(*numbers, strict=True)))
+    assert found.tolist() == [False] * 3 + [True] * 3
 
 
 def test_a_judge_asks_each_pair_once_in_both_orders_and_keeps_the_answers(tmp_path):
