@@ -579,8 +579,8 @@ def test_options_that_the_log_does_not_know(tmp_path):
     refused(
         samples("yes_no"), "`original` must be true or false.*Compare it", SourceOptions("question_id", original="id")
     )
-    rows = [row | {"acc": 0.5} for row in lines(samples("yes_no"))]
-    refused(write(tmp_path / "a.jsonl", rows), r"right or wrong in every row \(1 or 0\); got 0.5 at row 0")
+    rows = [row | {"acc": 0.5} if i == 2 else row for i, row in enumerate(lines(samples("yes_no")))]
+    refused(write(tmp_path / "a.jsonl", rows), r"right or wrong in every row \(1 or 0\); got 0.5 at row 2")
     rows = [row | {"target": "perhaps"} for row in lines(samples("yes_no"))]
     refused(write(tmp_path / "b.jsonl", rows), "choice's number or text that agrees with the log's verdicts")
     asked = [row | {"filtered_resps": [["yes", "no"]]} for row in lines(generated) if row["filter"] == "anywhere"]
@@ -598,6 +598,23 @@ def test_a_scorer_with_several_values_is_refused_with_their_names(tmp_path):
     file.write_text(json.dumps(found["header.json"] | {"samples": told}))
     refused(file, f"the log has {scorer}.right, {scorer}.length: choose one")
     assert measures(file, bucket="metadata.fact", metric=f"{scorer}.right")
+
+
+@pytest.mark.faults
+def test_a_scorer_may_have_a_point_in_its_name(tmp_path):
+    """Every answer was unparsed, as the scorer `judge_4` had none."""
+    found = entries(inspect_log("yes-no"))
+    told = [content for name, content in found.items() if name.startswith("samples/")]
+    for one in told:
+        one["scores"] = {"judge_4.1": one["scores"]["pattern"]}
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps(found["header.json"] | {"samples": told}))
+    assert measures(file) == measures(file, metric="judge_4.1") == measures(inspect_log("yes-no"))
+    for one in told:
+        one["scores"]["judge_4.1"]["value"] = {"right.1": one["scores"]["judge_4.1"]["value"], "length": 3}
+    file.write_text(json.dumps(found["header.json"] | {"samples": told}))
+    assert measures(file, metric="judge_4.1.right.1") == measures(inspect_log("yes-no"))
+    refused(file, "scorers .judge_4.1.; got 'judge_4'", SourceOptions("question_id", metric="judge_4"))
 
 
 @pytest.mark.faults
