@@ -137,10 +137,10 @@ def test_fields_of_probabilities_and_documents_without_prompts(tmp_path):
         row["doc"]["no"] = 1 - row["doc"]["yes"]
         row |= {"target": "yes", "filtered_resps": ["no"], "resps": [["no"]], "filter": "none"}
     file.write_text("\n".join(map(json.dumps, rows)))
-    asked = SourceOptions(bucket="b", probabilities=("doc.no", "yes"))
+    asked = SourceOptions(bucket="b", probabilities=("doc.no", "yes"), group="doc.ask")
     (read,) = read_logs([file], asked, texts=()).values()
     assert read.table["probabilities"].to_pylist() == [[1 - i / 4, i / 4] for i in range(4)]
-    assert read.table["doc.ask"].to_pylist() == [f"Is it {i}?" for i in range(4)]
+    assert read.table["group_id"].to_pylist() == read.table["doc.ask"].to_pylist() == [f"Is it {i}?" for i in range(4)]
 
 
 def rewritten(tmp_path: Path, task: str, change: Callable[[dict[str, Any]], None]) -> Path:
