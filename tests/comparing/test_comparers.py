@@ -63,6 +63,7 @@ ANSWERS = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
         ("two thirds", "2/3"),
         ("half of them", "1/2"),
         ("the third", None),
+        ("No one does.", None),
         ("The answer is 5 (10 - 5 = 5, and 2 are left).", "5"),
         ("#### 42\nThank you, 7 times.", "42"),
         ("Her pension after 30 years: the answer is that after 30 years it will be $500.", "500"),
