@@ -55,10 +55,8 @@ _PLAIN = [  # what is written otherwise first
     (re.compile(r"(?<=[a-z}])\^\{?-?\d+\}?|(?<=\bm)[23]\b|(?<=\b[cdkm]m)[23]\b", re.IGNORECASE), ""),  # 5 cm^2
     (re.compile(r"(?<=\d) and a half\b", re.IGNORECASE), " 1/2"),
     (re.compile(rf"(?<![\d)\]}}] )(?<!\b[a-z] )\b(?:minus|negative) (?=[{_MONEY}\d.])", re.IGNORECASE), "-"),
-    (
-        re.compile(rf"\bno one\b|\bnot [-{_MONEY}]*\d[\d.,/]*|(?:±|\+/-|\\pm)\s*\d[\d.,]*", re.IGNORECASE),
-        "",
-    ),  # 5, not 6; 5 ± 1
+    (re.compile(r"\bno one\b", re.IGNORECASE), ""),
+    (re.compile(rf"\bnot [-{_MONEY}]*\d[\d.,/]*|(?:±|\+/-|\\pm)\s*\d[\d.,]*", re.IGNORECASE), ""),  # 5, not 6; 5 ± 1
     (re.compile(r"(?<![\d.])\d+(?::\d+)+"), ":"),  # 3:30 and 3:2 are no one number
     (re.compile(rf"(?<=\d)\s*(?=[{''.join(_VULGAR)}]|\\[cdt]?frac)"), " "),
     (re.compile(r"\\[cdt]?frac\s*(?:\{\s*(-?[\d.,]+)\s*\}|(\d))\s*(?:\{\s*([\d.]+)\s*\}|(\d))"), r"\1\2/\3\4"),

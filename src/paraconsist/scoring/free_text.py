@@ -167,8 +167,10 @@ def _texts(column: pa.ChunkedArray, name: str, parameter: str) -> list[str | Non
 
 def _choices(table: pa.Table) -> list[list[str] | None] | None:
     """Return the choices of every row, in a list or a text that is one; None where there are none."""
-    cells = table[CHOICES].to_pylist() if CHOICES in table.column_names else None
-    return cells and [None if listed(cell) == [cell] else [*map(str, listed(cell))] for cell in cells]
+    if CHOICES not in table.column_names:
+        return None
+    cells = table[CHOICES].to_pylist()
+    return [None if listed(cell) == [cell] else [*map(str, listed(cell))] for cell in cells]
 
 
 def _accepted(table: pa.Table, label: str) -> list[list[str]]:
