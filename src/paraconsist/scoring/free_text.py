@@ -135,7 +135,7 @@ def joined(files: Sequence[tuple[Predictions, SourceOptions]], columns: SourceOp
     for predictions, names in files:
         table = predictions.table
         answers = _texts(column_of(table, names.prediction, parameter="prediction"), names.prediction, "prediction")
-        accepted = _accepted(table, names.label) or [None] * len(table)
+        accepted: Sequence[list[str] | None] = _accepted(table, names.label) or [None] * len(table)
         part = {columns.bucket: column_of(table, names.bucket, parameter="bucket").cast(pa.string())}
         part |= {columns.prediction: pa.array(answers, pa.string())}
         part |= {columns.label: pa.array(accepted, pa.list_(pa.string()))}
