@@ -63,6 +63,7 @@ ANSWERS = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
         ("two thirds", "2/3"),
         ("half of them", "1/2"),
         ("the third", None),
+        ("No one does.", None),
         ("The answer is 5 (10 - 5 = 5, and 2 are left).", "5"),
         ("#### 42\nThank you, 7 times.", "42"),
         ("Her pension after 30 years: the answer is that after 30 years it will be $500.", "500"),
@@ -112,6 +113,24 @@ ANSWERS = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
         ("at 3:30 pm", None),  # the minutes were the number, so that 3:30 was 4:30
         ("The ratio is 3:2", None),
         ("3 hours, from 3:30", "3"),
+        ("1 250,50 €", "1250.5"),  # as France and Poland write it, not 50
+        ("1'250,5", "1250.5"),
+        ("2 of 1 000, 5", "5"),
+        ("–5 °C", "-5"),  # with a dash for the minus
+        ("3–5", "5"),
+        ("1⁄2", "1/2"),
+        ("\\boxed{\\frac12}", "1/2"),
+        ("\\frac1{20}", "1/20"),
+        ("2\\frac{1}{2}", "5/2"),
+        ("-\\dfrac{ 3 }{4}", "-3/4"),
+        ("x = \\frac{-1.5}{2}", "-0.75"),
+        ("2\\times\\frac{10}{3}", "10/3"),
+        ("4 x 100", "100"),  # no power of ten without its sign
+        ("The answer is 42. That is 6 × 7.", "42"),  # what comes first, if it is not being computed
+        ("The answer is 30 days: the warranty is 2 years.", "30"),
+        ("Answer: 12 (12 = 3 * 4)", "12"),
+        ("The answer is 2 + 3 = 5.", "5"),
+        ("Answer:\n1. Count 3 cars.\n2. So the sum is 5.", "5"),
     ],
 )
 def test_numbers(answer, expected):
@@ -138,6 +157,11 @@ def test_numbers(answer, expected):
         ("C is correct.", 2),
         ("I would say (A), not (B)", 0),
         ("I choose a dog", None),
+        ("C\n\nThe sky is neither.", 2),
+        ("The sky is neither, so:\n\n**C**", 2),
+        ("**B**\nThe sky is neither.", 1),
+        ("A\nB\nC", None),
+        ('{"reason": "sky", "answer": "B"}', 1),
         ("red or blue", None),
         ("neither", None),
         ("", None),
@@ -145,6 +169,13 @@ def test_numbers(answer, expected):
 )
 def test_choices(answer, expected):
     assert read_choice(answer, ["red", "blue", "dark blue"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"), [("x < 2", 1), (" x > 2", 0), ("x = 2", None), ("B", 1), ("4", 2), ("4 €", 2), ("5", 3)]
+)
+def test_choices_that_differ_in_signs_alone(answer, expected):
+    assert read_choice(answer, ["x > 2", "x < 2", "4", "5", "5"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -172,6 +203,17 @@ def test_choices(answer, expected):
         ("may be soon", "", None),
         ("from 4 May 2020 to 5 May 2021", "", (2021, 5, 5)),
         ("The answer is 4 May 2020, not 5 May 2021.", "", (2020, 5, 4)),
+        ("04-MAR-2020", "", (2020, 3, 4)),  # none of these is the year alone
+        ("March 4,2020", "", (2020, 3, 4)),
+        ("March the 4th, 2020", "", (2020, 3, 4)),
+        ("Jan.1, 2020", "", (2020, 1, 1)),
+        ("2020 March 4", "", (2020, 3, 4)),
+        ("2020-03", "", (2020, 3, 0)),
+        ("03/2020", "", (2020, 3, 0)),
+        ("10 decades", "", None),  # a month is a word
+        ("to their dismay 5", "", None),
+        ("file 24/2020 of 2019-20", "", (2019, 0, 0)),
+        ("from 2019-2020", "", (2020, 0, 0)),
     ],
 )
 def test_dates(answer, order, expected):
@@ -197,6 +239,9 @@ def test_dates(answer, order, expected):
         ("number", "100", "100.9", 0),
         ("regex:ANSWER: (.*)", "ANSWER: x", "Hm. ANSWER: x", 1),
         ("date", "4 July 1776", "1776-07-04", 1),
+        ("text", "<think>Rome? No.</think>\nParis", "Paris", 1),  # reasoning is no answer
+        ("contains", "Rome? No.</think>Paris", "Rome", 0),
+        ("contains", "<think>Rome", "Rome", 0),
     ],
 )
 def test_pairs(same, first, second, expected):
@@ -402,6 +447,10 @@ def test_similar_is_symmetric_and_other_numbers_are_not_the_same():
     there, back = (pc.answer_similarity(a, b, same="similar") for a, b in ((first, second), (second, first)))
     assert there == pytest.approx(back, abs=1e-12)
     assert get_comparer("similar").are_same(first[:2], second[:2]).tolist() == [True, False]
+    numbers = [("-5 degrees", "5 degrees"), ("-5 degrees", "-6 degrees"), (".5 litres", ".7 litres")]  # were the same
+    numbers += [("1.50 euro", "1.5 euro"), ("0.5 litres", ".5 litres"), ("the 1st floor", "the 1st floor, I say")]
+    found = get_comparer("similar").are_same(*(list(texts) for texts in zip(*numbers, strict=True)))
+    assert found.tolist() == [False] * 3 + [True] * 3
 
 
 def test_a_judge_asks_each_pair_once_in_both_orders_and_keeps_the_answers(tmp_path):

@@ -270,6 +270,17 @@ def test_a_mean_that_a_tool_does_not_give_is_not_missed(tmp_path, passes):
     assert not any("were rows added or removed?" in note for note in rows.metadata["notes"])
 
 
+def test_a_metric_of_deepeval_without_a_threshold_has_its_score(tmp_path):
+    def scores_alone(run: Any) -> None:
+        for case in run["testCases"]:
+            for metric in case["metricsData"]:
+                metric |= {"score": float(metric["success"]), "success": None}
+
+    files = file_of("deepeval"), edited("deepeval", tmp_path, scores_alone)
+    passed, scored = (read_logs([file], query_of("deepeval"))["yes_no"].table["prediction"] for file in files)
+    assert passed.equals(scored)
+
+
 def test_an_answer_that_was_chosen_is_the_likeliest_choice(command):
     (file,) = LOGS.rglob("details_which_place_*")
     rows = pq.read_table(file).to_pylist()

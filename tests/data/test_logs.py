@@ -130,6 +130,19 @@ def test_labels_and_probabilities():
     assert rows.table["gold_confidence"][0].as_py() == pytest.approx(weights[gold] / weights.sum())
 
 
+def test_fields_of_probabilities_and_documents_without_prompts(tmp_path):
+    file = tmp_path / "samples_yes_no.jsonl"
+    rows = [{"doc_id": i, "doc": {"b": i // 2, "ask": f"Is it {i}?", "yes": i / 4}} for i in range(4)]
+    for row in rows:
+        row["doc"]["no"] = 1 - row["doc"]["yes"]
+        row |= {"target": "yes", "filtered_resps": ["no"], "resps": [["no"]], "filter": "none"}
+    file.write_text("\n".join(map(json.dumps, rows)))
+    asked = SourceOptions(bucket="b", probabilities=("doc.no", "yes"), group="doc.ask")
+    (read,) = read_logs([file], asked, texts=()).values()
+    assert read.table["probabilities"].to_pylist() == [[1 - i / 4, i / 4] for i in range(4)]
+    assert read.table["group_id"].to_pylist() == read.table["doc.ask"].to_pylist() == [f"Is it {i}?" for i in range(4)]
+
+
 def rewritten(tmp_path: Path, task: str, change: Callable[[dict[str, Any]], None]) -> Path:
     rows = lines(samples(task))
     for row in rows:
@@ -595,8 +608,8 @@ def test_options_that_the_log_does_not_know(tmp_path):
     refused(
         samples("yes_no"), "`original` must be true or false.*Compare it", SourceOptions("question_id", original="id")
     )
-    rows = [row | {"acc": 0.5} for row in lines(samples("yes_no"))]
-    refused(write(tmp_path / "a.jsonl", rows), r"right or wrong in every row \(1 or 0\); got 0.5 at row 0")
+    rows = [row | {"acc": 0.5} if i == 2 else row for i, row in enumerate(lines(samples("yes_no")))]
+    refused(write(tmp_path / "a.jsonl", rows), r"right or wrong in every row \(1 or 0\); got 0.5 at row 2")
     rows = [row | {"target": "perhaps"} for row in lines(samples("yes_no"))]
     refused(write(tmp_path / "b.jsonl", rows), "choice's number or text that agrees with the log's verdicts")
     asked = [row | {"filtered_resps": [["yes", "no"]]} for row in lines(generated) if row["filter"] == "anywhere"]
@@ -614,6 +627,23 @@ def test_a_scorer_with_several_values_is_refused_with_their_names(tmp_path):
     file.write_text(json.dumps(found["header.json"] | {"samples": told}))
     refused(file, f"the log has {scorer}.right, {scorer}.length: choose one")
     assert measures(file, bucket="metadata.fact", metric=f"{scorer}.right")
+
+
+@pytest.mark.faults
+def test_a_scorer_may_have_a_point_in_its_name(tmp_path):
+    """Every answer was unparsed, as the scorer `judge_4` had none."""
+    found = entries(inspect_log("yes-no"))
+    told = [content for name, content in found.items() if name.startswith("samples/")]
+    for one in told:
+        one["scores"] = {"judge_4.1": one["scores"]["pattern"]}
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps(found["header.json"] | {"samples": told}))
+    assert measures(file) == measures(file, metric="judge_4.1") == measures(inspect_log("yes-no"))
+    for one in told:
+        one["scores"]["judge_4.1"]["value"] = {"right.1": one["scores"]["judge_4.1"]["value"], "length": 3}
+    file.write_text(json.dumps(found["header.json"] | {"samples": told}))
+    assert measures(file, metric="judge_4.1.right.1") == measures(inspect_log("yes-no"))
+    refused(file, "scorers .judge_4.1.; got 'judge_4'", SourceOptions("question_id", metric="judge_4"))
 
 
 @pytest.mark.faults

@@ -144,6 +144,11 @@ def test_rows_that_are_asked_are_no_examples():
         ("W's", None),
         ("<think>\nW? no\n</think>\n\nS", 1),
         ("<think>S or", None),
+        ("W?\nRather not.\n</think>\n\nS", 1),  # the chat template wrote <think>
+        ("W <think>S</think> S", 0),
+        ("It is not W", None),
+        ("Not a strengthener", None),
+        ("It is not W but S", 1),
         ('"S"', 1),
         ("**S** because", 1),
         ("W or S", None),
@@ -168,6 +173,8 @@ def test_a_letter_that_is_a_word_of_the_sentence_is_no_answer():
         None,
         1,
     ]
+    texts = ("A is better than B", "Option A is right", "A or B", "A and B", "A or other letters")
+    assert [parse_answer(text, ("A", "B")) for text in texts] == [0, 0, None, None, 0]
     assert [parse_answer(text, ("same", "other"), ("no_change", "change")) for text in ("No change", "change")] == [
         0,
         1,
@@ -182,6 +189,7 @@ def test_of_a_cut_line_only_a_label_at_its_beginning_counts():
 def test_the_longer_of_two_label_words_is_meant():
     assert parse_answer("Not entailed.", ("entailed", "not entailed")) == 1
     assert parse_answer("It is entailed.", ("entailed", "not entailed")) == 0
+    assert parse_answer("It is not an entailment.", ("entailment", "not entailment")) is None
 
 
 @pytest.mark.parametrize("file_name", ["mine.yaml", "mine"])

@@ -1,5 +1,6 @@
 """Answers in free text: what is counted of pairs, from the comparer's verdicts and right answers, by its definition."""
 
+import json
 from itertools import combinations
 
 import numpy as np
@@ -85,6 +86,25 @@ def test_right_answers_of_a_problem_are_the_first_of_them_in_other_problems(answ
     table = {"bucket_id": [0, 0, 1, 1], "prediction": [*answers, "4", "4"], "label": [["3", "4"]] * 2 + [["4"]] * 2}
     wording = pc.score(table, same="number").sets["predictions"].wording
     assert (wording.same_answer, wording.chance) == (1.0, pytest.approx(chance))
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("as_cells", [json.dumps, list])
+def test_choices_are_read_from_texts_and_lists(as_cells):
+    """Of a CSV file each letter of the list was a choice."""
+    orders = [["red", "blue"], ["blue", "red"], ["red", "blue"], ["red", "blue"]]
+    answers = {"bucket_id": [0, 0, 1, 1], "prediction": ["B", "A", "(A)", "blue"], "label": ["blue"] * 4}
+    (scored,) = pc.score({**answers, "choices": [*map(as_cells, orders)]}, same="choice").sets.values()
+    assert (scored.wording.same_answer, scored.n_unparsed) == (0.5, 0)
+    assert scored.measures["paraphrastic_consistency"]["accuracy"] == 0.75
+    plain = {"bucket_id": [0, 0], "prediction": ["B", "A"], "choices": ["red or blue", ""]}
+    assert pc.score(plain, same="choice").sets["predictions"].wording.same_answer == 0.0
+
+
+def test_zero_is_an_accepted_answer():
+    answers = {"bucket_id": ["a", "a", "b", "b"], "prediction": ["0", "zero", "1", "2"], "label": [[0], [0], [1], [1]]}
+    (scored,) = pc.score(answers, same="number").sets.values()
+    assert scored.measures["paraphrastic_consistency"]["accuracy"] == 0.75
 
 
 @pytest.mark.faults

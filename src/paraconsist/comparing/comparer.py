@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.foreign import without_reasoning
 from paraconsist.entry_points import added, load, load_function, names_function
 from paraconsist.errors import InputError, check_names, input_error
 from paraconsist.measures.buckets import as_column, check_length, partition
@@ -65,7 +66,7 @@ class Comparer:
             offered = None if choices is None or choices[i] is None else tuple(choices[i])
             key = answer, offered
             if key not in known:
-                known[key] = None if answer is None else self.read(_bounded(answer), offered)
+                known[key] = None if answer is None else self.read(_bounded(without_reasoning(answer)), offered)
             values.append(known[key])
         return values
 

@@ -21,6 +21,8 @@ _CONCLUSION = re.compile(
     r"####|\\boxed\s*(?=\{)|\b(?:final\s+)?answer\s*(?:is|are|=|:)[\s:]*|\bANSWER\b\s*:", re.IGNORECASE
 )
 _IS = re.compile(r"(?:\b(?:is|are|be|was|were)|[=≈:])\s*(?:about |exactly |only )?\Z", re.IGNORECASE)
+# A number that stands first by itself, as in "30 days. That is ...", and not "2 + 3 = 5" or "1. First ...".
+_ALONE = re.compile(r"\W*(?!1[.)]\s)[\d.,/]*\d[^\d=+*/×]*?(?:[.:](?!\d)|[!?;(\n]|\Z)")
 _MOST_DIGITS = 300  # of a number, and the largest exponent
 
 _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
@@ -34,18 +36,18 @@ _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "�
 _VULGAR |= {"⅙": "1/6", "⅚": "5/6", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8"}
 
 _MONEY = "$€£¥₹"
-_UNSIGNED = r"(?:\d{1,3}(?:[,\u00a0\u2009\u202f'’_ ]\d{3})+(?!\d)(?:\.\d+)?|\d+(?:[.,]\d+)*|\.\d+)"
+_UNSIGNED = r"(?:\d{1,3}(?:[,\u00a0\u2009\u202f'’_ ]\d{3})+(?!\d)(?:\.\d+|(?<=[^,]\d{3}),\d+)?|\d+(?:[.,]\d+)*|\.\d+)"
 _NUMBER = re.compile(
-    rf"(?P<sign>(?<![\w)\]}}])-(?=[{_MONEY}\d.\\]))?(?P<money>[{_MONEY}]\s?(?P<sign2>-)?)?"
-    rf"(?:\\[dt]?frac\s*\{{\s*(?P<top>-?\d+)\s*\}}\s*\{{\s*(?P<bottom>\d+)\s*\}}"
-    rf"|(?P<whole>{_UNSIGNED})(?:\^\{{?(?P<raised>-?\d+)\}}?)?(?:\s+(?P<mixed>\d+)\s*/\s*(?P<of>\d+)|\s*/\s*(?P<over>\d+(?:\.\d+)?)(?![\d/]))?"
-    r"(?:\s*(?:[eE](?P<exponent>[+-]?\d+)\b|(?:[x×*]|\\times)\s*10\s*\^?\s*\{?(?P<power>-?\d+)\}?))?"
+    rf"(?P<sign>(?<![\w)\]}}])-(?=[{_MONEY}\d.]))?(?P<money>[{_MONEY}]\s?(?P<sign2>-)?)?"
+    rf"(?P<whole>{_UNSIGNED})(?:\^\{{?(?P<raised>-?\d+)\}}?)?(?:\s+(?P<mixed>\d+)\s*/\s*(?P<of>\d+)|\s*/\s*(?P<over>\d+(?:\.\d+)?)(?![\d/]))?"
+    r"(?:\s*(?:[eE](?P<exponent>[+-]?\d+)\b|(?:[x×*]|\\times)\s*10\s*\^\s*\{?(?P<power>-?\d+)\}?))?"
     # 5k is 5000, but 5 K kelvins; m, b and t are millions and so on of money alone
-    rf"(?P<scale>k\b|\s*(?:{'|'.join(_SCALES)})\b|\s?(?:mn|[mbt])\b(?(money)|(?=\s?[{_MONEY}])))?)",
+    rf"(?P<scale>k\b|\s*(?:{'|'.join(_SCALES)})\b|\s?(?:mn|[mbt])\b(?(money)|(?=\s?[{_MONEY}])))?",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[a-z]+")
 _FRACTIONS = str.maketrans(_VULGAR)
+_SIGNS = str.maketrans("−–⁄", "--/")
 _SUPERSCRIPT = re.compile("[⁻⁰¹²³⁴-⁹]+")
 _DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _PLAIN = [  # what is written otherwise first
@@ -53,9 +55,11 @@ _PLAIN = [  # what is written otherwise first
     (re.compile(r"(?<=[a-z}])\^\{?-?\d+\}?|(?<=\bm)[23]\b|(?<=\b[cdkm]m)[23]\b", re.IGNORECASE), ""),  # 5 cm^2
     (re.compile(r"(?<=\d) and a half\b", re.IGNORECASE), " 1/2"),
     (re.compile(rf"(?<![\d)\]}}] )(?<!\b[a-z] )\b(?:minus|negative) (?=[{_MONEY}\d.])", re.IGNORECASE), "-"),
+    (re.compile(r"\bno one\b", re.IGNORECASE), ""),
     (re.compile(rf"\bnot [-{_MONEY}]*\d[\d.,/]*|(?:±|\+/-|\\pm)\s*\d[\d.,]*", re.IGNORECASE), ""),  # 5, not 6; 5 ± 1
     (re.compile(r"(?<![\d.])\d+(?::\d+)+"), ":"),  # 3:30 and 3:2 are no one number
-    (re.compile(rf"(?<=\d)\s*(?=[{''.join(_VULGAR)}])"), " "),
+    (re.compile(rf"(?<=\d)\s*(?=[{''.join(_VULGAR)}]|\\[cdt]?frac)"), " "),
+    (re.compile(r"\\[cdt]?frac\s*(?:\{\s*(-?[\d.,]+)\s*\}|(\d))\s*(?:\{\s*([\d.]+)\s*\}|(\d))"), r"\1\2/\3\4"),
 ]
 
 
@@ -77,7 +81,7 @@ def read_number(answer: str) -> Fraction | None:
     >>> [str(read_number(text)) for text in ("It costs $1,250.50.", "two and a half", "So 3 + 4 = 7 apples", "none")]
     ['2501/2', '5/2', '7', 'None']
     """
-    plain = answer.replace("−", "-").replace("\\,", "").replace("\\$", "$").replace("{,}", ",")
+    plain = answer.translate(_SIGNS).replace("\\,", "").replace("\\$", "$").replace("{,}", ",")
     plain = _SUPERSCRIPT.sub(lambda match: f"^{match[0].translate(_DIGITS)}", plain)
     for pattern, written in _PLAIN:
         plain = pattern.sub(written, plain)
@@ -87,7 +91,7 @@ def read_number(answer: str) -> Fraction | None:
     matches = list(_NUMBER.finditer(text))
     if end is None:
         matches.reverse()
-    else:  # the one that something *is* goes first: "the pension after 30 years is $500"
+    elif not _ALONE.match(text):  # the one that something *is* goes first: "the pension after 30 years is $500"
         matches.sort(key=lambda match: _IS.search(text, 0, match.start()) is None)
     found = next((value for match in matches if (value := _value(match)) is not None), None)
     return _in_words(text) if found is None else found
@@ -98,13 +102,13 @@ def _value(match: re.Match[str]) -> Fraction | None:
     if len(match.group()) > _MOST_DIGITS:
         return None
     try:
-        value = Fraction(int(part["top"]), int(part["bottom"])) if part["top"] else _decimal(part["whole"])
+        value = _decimal(part["whole"])
         if part["mixed"]:
             value += Fraction(int(part["mixed"]), int(part["of"]))
         elif part["over"]:
             value /= Fraction(part["over"])
         exponent, raised = int(part["exponent"] or part["power"] or "0"), int(part["raised"] or "1")
-        if max(abs(exponent), abs(raised) * len(part["whole"] or "")) > _MOST_DIGITS:
+        if max(abs(exponent), abs(raised) * len(part["whole"])) > _MOST_DIGITS:
             return None
         value = value if raised == 1 else value**raised  # fractions are slow
     except (ZeroDivisionError, ValueError):
@@ -180,12 +184,15 @@ _LETTERS = [
     re.compile(r"^\W*([A-Za-z])\W*$"),
     re.compile(r"(?i:answer(?:\s+is|\s*:))\s*\(?([a-z])\)?\W*$"),
     re.compile(rf"\bANSWER\s*:\s*{_LETTER}"),
-    re.compile(rf"(?i:answer|choice|option)(?i:\s+is|\s*:|\s*=)?\s*(?i:option\s+|choice\s+)?:?\s*{_LETTER}(?![\w'])"),
+    re.compile(
+        rf"(?i:answer|choice|option)\"?(?i:\s+is|\s*:|\s*=)?\s*(?i:option\s+|choice\s+)?:?\s*{_LETTER}(?![\w'])"
+    ),
     re.compile(rf"(?i:\b(?:choose|chose|pick|picked|select|selected|go with)\s+(?:option\s+)?){_LETTER}(?![\w'])"),
     re.compile(r"(?<![\w'])([A-Z])\)?\s+(?i:is|would be|seems)\s+(?i:the\s+)?(?i:correct|right|best|answer|most)\b"),
     re.compile(r"<answer>\s*([A-Z])\s*</answer>"),
     re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*\(?([A-Z])\)?\s*\}"),
     re.compile(r"^\W*([A-Z])\s*[).:]"),
+    re.compile(r"(?:\A|\n\n)[^\w\n]*([A-Z])[^\w\n]*(?:\n(?!\W*\w\b)|\s*\Z)"),
     re.compile(r"(?<!\bnot )(?<!\bthan )\(([A-Z])\)"),
 ]
 
@@ -199,9 +206,10 @@ def read_choice(answer: str, choices: Sequence[str] | None) -> int | str | None:
     >>> read_choice("I think the answer is (B).", ["red", "blue"]), read_choice("It is red.", ["red", "blue"])
     (1, 0)
     """
-    texts = [normalised(choice) for choice in choices or ()]
-    whole = normalised(answer)
-    if whole in texts:
+    written, texts = ([*map(form, choices or ())] for form in (str.strip, normalised))
+    if answer.strip() in written:
+        return written.index(answer.strip())
+    if texts.count(whole := normalised(answer)) == 1:  # signs, which are passed over, may be all that differs
         return texts.index(whole)
     offered = string.ascii_uppercase if choices is None else string.ascii_uppercase[: len(texts)]
     for pattern in _LETTERS:
@@ -224,24 +232,28 @@ _MONTH = (
     r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 )
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_DAY = r"(?:the\s+)?(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>\d{4})"
 _DATES = [
     rf"{_YEAR}(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}})(?:T[\d:.]+Z?)?",
-    rf"{_DAY}\.?\s+(?:of\s+)?{_MONTH},?\s+{_YEAR}",
-    rf"{_MONTH}\s+{_DAY},?\s+{_YEAR}",
+    rf"{_DAY}\.?[\s-]+(?:of\s+)?{_MONTH},?[\s-]+{_YEAR}",
+    rf"{_MONTH}\s*{_DAY}(?:,\s*|\s+){_YEAR}",
+    rf"{_YEAR},?\s+{_MONTH}\s+{_DAY}",
     rf"(?P<first>\d{{1,2}})(?P<mark>[-./])(?P<second>\d{{1,2}})(?P=mark){_YEAR}",
     rf"{_MONTH},?\s+(?:of\s+)?{_YEAR}",
+    rf"{_YEAR}-(?P<month>0[1-9]|1[0-2])",
+    rf"(?P<month>0?[1-9]|1[0-2])/{_YEAR}",
     rf"{_DAY}\s+(?:of\s+)?{_MONTH}|{_MONTH.replace('name', 'name2')}\s+{_DAY.replace('day', 'day2')}",
     r"(?P<year>1\d{3}|20\d{2})",
 ]
-_ANY_DATE = [re.compile(rf"(?<![\w.]){pattern}(?!\w)", re.IGNORECASE) for pattern in _DATES]
+_ANY_DATE = [re.compile(rf"(?<![\w.])(?:{pattern})(?!\w)", re.IGNORECASE) for pattern in _DATES]
 
 
 def read_date(answer: str, order: str = "") -> tuple[int, int, int] | None:
     """Return the date that an answer concludes with, as (year, month, day), 0 for what it leaves open; else None.
 
-    ``2020-03-04``, ``4 March 2020``, ``March 4th, 2020``, ``March 2020``, ``4 March`` and ``2020`` are read.
+    ``2020-03-04``, ``4 March 2020``, ``March 4th, 2020``, ``March 2020``, ``2020-03``, ``03/2020``, ``4 March`` and
+    ``2020`` are read.
     ``3/4/2020`` is read in the `order` ``dmy`` or ``mdy``, and without one only where the day is above 12 or both are
     the same. The first date after "the answer is" counts, else the last of the most complete kind.
 

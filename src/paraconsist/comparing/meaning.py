@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from fractions import Fraction
 from functools import cache, partial
 from importlib.resources import files
 from importlib.util import find_spec
@@ -34,7 +36,8 @@ _Encode = Callable[[Sequence[str]], NDArray[np.floating[Any]]]
 # 15,098 answers (benchmarks/comparers.py); weights from .2 to .8 change the area under the curve by less than .001.
 _WEIGHT = _OF_OTHER_NUMBERS = 0.3
 _THRESHOLD = 0.4 / (1.0 + _WEIGHT)
-_SMALL = {word: str(number) for word, number in SMALL_NUMBERS.items() if 2 <= number <= 10}
+_SMALL = {word: number for word, number in SMALL_NUMBERS.items() if 2 <= number <= 10}
+_NUMBER = re.compile(r"-?\d{0,300}\.?\d{1,300}")
 _BLOCK = 4096
 
 
@@ -55,8 +58,9 @@ def _other_numbers(first: Sequence[str], second: Sequence[str], *, reference: bo
     """Return where `second` has numbers and `first` none of these, shape (m,); `first` must have others if it is no
     answer that is held against a reference."""
 
-    def numbers(text: str) -> set[str]:
-        return {_SMALL.get(word, word) for word in text.split() if word in _SMALL or word[0].isdecimal()}
+    def numbers(text: str) -> set[str | int | Fraction]:
+        words = [word for word in text.split() if word in _SMALL or word.lstrip("-.")[:1].isdecimal()]
+        return {Fraction(word) if _NUMBER.fullmatch(word) else _SMALL.get(word, word) for word in words}
 
     pairs = [(numbers(a), numbers(b)) for a, b in zip(first, second, strict=True)]
     return np.array([bool(b) and (bool(a) or reference) and not a & b for a, b in pairs], dtype=np.bool_)

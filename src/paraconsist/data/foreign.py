@@ -161,6 +161,17 @@ def valid_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _HALF.search(text) else text
 
 
+def without_reasoning(text: str) -> str:
+    """Return an answer without the reasoning that begins it, up to ``</think>``; chat templates may write ``<think>``.
+
+    >>> without_reasoning("<think>2 or 3?</think> 2"), without_reasoning("<think>2 or"), without_reasoning("2")
+    (' 2', '', '2')
+    """
+    head, end, answer = text.partition("</think>")
+    is_begun = head.lstrip().startswith("<think>")
+    return answer if end and (is_begun or "<think>" not in head) else "" if is_begun else text
+
+
 def cleaned(value: Any, hide: Callable[[str], str] = str, depth: int = MOST_DEPTH) -> Any:
     """Return a JSON value whose texts, keys of objects too, are valid and went through `hide`, which masks secrets."""
     if depth < 0:

@@ -28,7 +28,7 @@ from string import ascii_uppercase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paraconsist.data.foreign import MAX_YAML, as_text, listed, parse_yaml, read_yaml
+from paraconsist.data.foreign import MAX_YAML, as_text, listed, parse_yaml, read_yaml, without_reasoning
 from paraconsist.data.tasks import QUESTIONS, TASKS, Row, Task, Template, get_task, input_id
 from paraconsist.errors import InputError, input_error
 from paraconsist.files import Json, replacing
@@ -265,12 +265,13 @@ class WrittenAnswer(NamedTuple):
 @lru_cache(maxsize=64)
 def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     """Match a label word between word boundaries; a single letter in its case, and not as a word of a sentence."""
-    longest_first = sorted(words, key=len, reverse=True)
+    of_sentence = r"(?!\s+(?!(?:and|is|or)\b)[a-z])"
     alone = "|".join(
-        re.escape(word) + r"(?!\s+[a-z])" * (word in ("A", "I")) if len(word) == 1 else f"(?i:{re.escape(word)})"
-        for word in longest_first
+        re.escape(word) + of_sentence * (word in ("A", "I")) if len(word) == 1 else f"(?i:{re.escape(word)})"
+        for word in sorted(words, key=len, reverse=True)
     )
-    return re.compile(rf"(?<!\w)(?<!\w['’])(?:{alone})(?!\w)(?!['’]\w)")
+    denied = "".join(rf"(?<!\b(?i:not) {article})" for article in ("", "a ", "an "))
+    return re.compile(rf"(?<!\w)(?<!\w['’]){denied}(?:{alone})(?!\w)(?!['’]\w)")
 
 
 def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = (), *, cut: bool = False) -> int | None:
@@ -279,8 +280,9 @@ def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = (), *, 
     Only the first non-blank line after the reasoning (``<think>`` to ``</think>``) counts. Case matters for single
     letters only. A label's name (`names`, in the words' order) counts as its word. An answer that begins with a label
     word gives that word, unless another one follows directly ("yes or no"); else the line must contain exactly one of
-    the words, between word boundaries. If one contains another ("not entailed", "entailed") the longer one counts. Of
-    a line that the limit of tokens has `cut` only a label at its beginning counts, which begins no other label's word.
+    the words, between word boundaries and not after "not". If one contains another ("not entailed", "entailed") the
+    longer one counts. Of a line that the limit of tokens has `cut` only a label at its beginning counts, which begins
+    no other label's word.
 
     >>> words = ("no", "yes")
     >>> parse_answer(" Yes.\\n\\nPremise: ...", words), parse_answer("The answer is no", words)
@@ -292,7 +294,7 @@ def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = (), *, 
     1
     >>> parse_answer("Weaken", ("Weaken", "Weakener"), cut=True)
     """
-    answer = re.sub(r"^\s*<think>.*?(</think>|$)", "", text, flags=re.DOTALL)
+    answer = without_reasoning(text)
     lines = [line.strip() for line in answer.splitlines() if line.strip()]
     if not lines:
         return None

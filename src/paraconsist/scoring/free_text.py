@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Compared, Comparer, compare_within, get_comparer
+from paraconsist.data.foreign import listed
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ACCEPTED, CHOICES, VALUE, Metadata, Predictions
 from paraconsist.data.tables import column_error, column_of, values_of
@@ -55,7 +56,7 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     of_rows = values_of(table, columns.bucket, parameter="bucket")
     ids = {bucket: code for code, bucket in enumerate(dict.fromkeys(of_rows))}
     buckets = np.array([ids[bucket] for bucket in of_rows], dtype=np.intp)
-    choices = table[CHOICES].to_pylist() if CHOICES in table.column_names else None
+    choices = _choices(table)
     found = compare_within(answers, buckets, comparer, choices)
     names = _class_names(answers, found, buckets, comparer)
     columns_of = {name: table[name] for name in table.column_names if name not in (_ALLOWED, columns.label)}
@@ -138,8 +139,8 @@ def joined(files: Sequence[tuple[Predictions, SourceOptions]], columns: SourceOp
         part = {columns.bucket: column_of(table, names.bucket, parameter="bucket").cast(pa.string())}
         part |= {columns.prediction: pa.array(answers, pa.string())}
         part |= {columns.label: pa.array(accepted, pa.list_(pa.string()))}
-        if CHOICES in table.column_names:
-            part[CHOICES] = table[CHOICES].cast(pa.list_(pa.string()))
+        if (choices := _choices(table)) is not None:
+            part[CHOICES] = pa.array(choices, pa.list_(pa.string()))
         parts.append(pa.table(part))
     return Predictions(pa.concat_tables(parts, promote_options="default"), files[0][0].metadata)
 
@@ -164,13 +165,21 @@ def _texts(column: pa.ChunkedArray, name: str, parameter: str) -> list[str | Non
     return texts
 
 
+def _choices(table: pa.Table) -> list[list[str] | None] | None:
+    """Return the choices of every row, in a list or a text that is one; None where there are none."""
+    if CHOICES not in table.column_names:
+        return None
+    cells = table[CHOICES].to_pylist()
+    return [None if listed(cell) == [cell] else [*map(str, listed(cell))] for cell in cells]
+
+
 def _accepted(table: pa.Table, label: str) -> list[list[str]]:
     """Return the accepted answers of every row, in a list or a text that is one; no list where no row has any."""
     if not label or label not in table.column_names:
         return []
     column = table[label]
     if pa.types.is_list(column.type):
-        cells = [[str(text) for text in cell or () if text] for cell in column.to_pylist()]
+        cells = [[str(text) for text in cell or () if text not in (None, "")] for cell in column.to_pylist()]
     else:
         cells = [_listed(text) for text in _texts(column, label, "label")]
     return cells if any(cells) else []
@@ -191,7 +200,7 @@ def _are_right(
     answers: Sequence[str | None],
     accepted: Sequence[Sequence[str]],
     judge: Comparer,
-    choices: list[list[str]] | None,
+    choices: Sequence[Sequence[str] | None] | None,
     label: str,
 ) -> NDArray[np.bool_]:
     """Return which answers are the same as one of their question's accepted ones, shape (n,)."""

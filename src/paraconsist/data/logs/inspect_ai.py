@@ -7,7 +7,7 @@ import string
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def log_rows(
     if own.get("same"):
         columns, label_names = _free_text(samples, scorer), None
     if is_agent and answers.right is not None:
-        scored = (scorer.partition(".")[0] in sample["scores"] for sample in samples)
+        scored = (_parts(scorer, sample["scores"])[0] in sample["scores"] for sample in samples)
         verdict = [bool(won) if known else None for won, known in zip(answers.right, scored, strict=True)]
         keys = [str(sample["id"]) for sample in samples], [sample["epoch"] for sample in samples]
         columns, label_names = run_columns(*keys, verdict, [sample[CALLS] for sample in samples]), LABELS
@@ -251,13 +251,19 @@ def _of_epoch(samples: Sequence[Json], wanted: int | None, path: Path) -> Sequen
 def _scorer(header: Any, samples: Sequence[Json], wanted: str | None) -> str:
     names = list(dict.fromkeys(name for sample in samples for name in sample["scores"]))
     if wanted is not None:
-        if wanted.partition(".")[0] not in names:
+        if _parts(wanted, names)[0] not in names:
             raise input_error("score", "metric", f"be one of the log's scorers ({', '.join(names)})", got=wanted)
         return wanted
     if not names:
         raise logs.bad_log("be the log of a scored run", "no scores", remedy="`inspect score` adds them.")
     headline = walk(header, "results", "headline", "score")
     return str(headline) if headline in names else names[0]
+
+
+def _parts(scorer: str, names: Collection[str]) -> tuple[str, str]:
+    """Return a scorer's name, which may have points in it, and that of a part of its values, "" for none."""
+    name = max((name for name in names if f"{scorer}.".startswith(f"{name}.")), key=len, default=scorer)
+    return name, scorer[len(name) + 1 :]
 
 
 def _row(sample: Json) -> Any:
@@ -275,7 +281,7 @@ def _with_attachments(value: Any, attached: Any) -> Any:
 
 
 def _answers(samples: Sequence[Json], scorer: str, label_names: Sequence[str], *, compared: bool) -> logs.LogAnswers:
-    name, _, part = scorer.partition(".")
+    name, part = _parts(scorer, {name for sample in samples for name in sample["scores"]})
     scores = [sample["scores"].get(name) for sample in samples]
     values = [None if score is None else _value(score.get("value"), part) for score in scores]
     every = [item for sample in samples for item in sample["scores"].items()]
@@ -332,8 +338,8 @@ def _named(
 
 
 def _value(value: Any, part: str) -> Any:
-    if isinstance(value, Mapping):
-        return value.get(part, value) if part else value
+    if part and isinstance(value, Mapping):
+        value = value.get(part, value)
     return _VALUES.get(value, value) if isinstance(value, str) else value
 
 

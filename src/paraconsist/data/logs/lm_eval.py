@@ -206,10 +206,7 @@ def _answers(
     texts = [None if text is None else str(text) for text in inner]
     if (moved := fields.column(_MOVED)) is not None:
         gold, texts = ([*map(logs.as_original, column, moved.to_pylist())] for column in (gold, texts))
-    read = {text for text in set(texts) if text is not None and text.strip() and text not in unparsed}
-    scored = right if right is not None else np.zeros(len(texts), dtype=bool)
-    read_or_right = zip(texts, scored.tolist(), strict=True)
-    parsed = [answer if is_right or answer in read else None for answer, is_right in read_or_right]
+    parsed = [text if text is not None and text.strip() and text not in unparsed else None for text in texts]
     return logs.LogAnswers(gold, parsed, right, raw=_raw(fields))
 
 
