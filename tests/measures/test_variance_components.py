@@ -348,6 +348,41 @@ def test_repeats_that_never_differ_have_a_component_of_0_and_no_interval() -> No
     assert np.isfinite(found.confidence_interval["variance/problem"]).all()
 
 
+@pytest.mark.faults
+def test_a_replicate_without_variance_is_no_message_of_numpy() -> None:
+    outcomes = [0, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0]
+    problems = [7, 2, 1, 5, 5, 5, 1, 3, 1, 7, 8, 1, 4, 4, 7, 2, 7, 5, 6]
+    wordings = [7, 0, 6, 4, 1, 6, 6, 5, 4, 6, 2, 4, 1, 7, 0, 7, 4, 2, 3]
+    found = variance_components(outcomes, {"problem": problems, "wording": wordings})
+    assert found.variance["residual"] == 0.0
+
+
+@pytest.mark.faults
+def test_a_component_that_differs_in_no_replicate_but_for_rounding_has_no_interval() -> None:
+    """Its interval was its own value twice."""
+    outcomes = [1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1]
+    problems = [4, 5, 5, 2, 5, 2, 3, 3, 6, 1, 7, 0, 5]
+    wordings = [2, 1, 1, 4, 2, 1, 0, 0, 3, 0, 2, 3, 2]
+    judges = [0, 1, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0]
+    found = variance_components(outcomes, {"problem": problems, "wording": wordings, "judge": judges})
+    assert found.variance["residual"] == pytest.approx(0.25)
+    assert found.standard_error["variance/residual"] == 0.0
+    assert np.isnan(found.confidence_interval["variance/residual"]).all()
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+def test_errors_are_in_the_unit_of_the_outcomes(unit: float) -> None:
+    """Of outcomes of 1e-6 all standard errors were 0, and a warning said that they have no intervals."""
+    outcomes = np.random.default_rng(1).normal(size=36)
+    levels = {"problem": np.repeat(np.arange(12), 3)}
+    one, other = variance_components(outcomes, levels), variance_components(unit * outcomes, levels)
+    assert other.warnings == one.warnings
+    for name in ("variance/problem", "variance/residual"):
+        assert other.standard_error[name] / unit**2 == pytest.approx(one.standard_error[name])
+        assert np.array(other.confidence_interval[name]) / unit**2 == pytest.approx(one.confidence_interval[name])
+
+
 def test_a_level_that_is_all_but_nested_is_told() -> None:
     query, passage = np.repeat(np.arange(12), 10), np.arange(120)
     passage[60] = 0  # a passage of two queries

@@ -564,8 +564,8 @@ class _Components:
                 ends.append(np.concatenate([np.exp(z[:k]) - self.noise, shares, 1.0 - np.exp(-z[-1:])]))
         low, high = ends
         with np.errstate(invalid="ignore"):  # below minus the noise there is no logarithm: a plain t interval
-            is_off = (whole[:, 0] <= low) | (whole[:, 0] >= high)
-        half = stdtrit(freedom, 0.5 + level / 2.0) * error
+            is_off = (whole[:, 0] <= low) | (whole[:, 0] >= high) | (error == 0.0)
+        half = stdtrit(freedom, 0.5 + level / 2.0) * np.where(error > 0.0, error, np.nan)
         low, high = np.where(is_off, whole[:, 0] - half, low), np.where(is_off, whole[:, 0] + half, high)
         labelled, values = self.pairs.labels is not None, self.pairs.values
         most = 1.0 if labelled else float(np.ptp(values)) ** 2 / 4.0  # the largest of all, where none is below 0
@@ -597,17 +597,19 @@ class _Components:
                 spare = fourths[0] - sums[0] ** 2 / n
                 freedoms.append(np.minimum(n - 1.0, np.where(spare > 0.0, 2.0 * sums[0] ** 2 / spare, np.inf)))
         single, free = np.stack([squares[unit] for unit in units]), np.stack(freedoms[: len(units)])
-        total = np.sum([part * (-1) ** (chosen.bit_count() + 1) for chosen, part in squares.items()], axis=0)
-        total = np.maximum(total, single.max(axis=0))
         of_terms = [sum(any(t & unit for t in terms) for unit in units) for terms in [*self.terms, [self.cluster]]]
         n_levels = np.array([*of_terms[:-1], *of_terms])
         with np.errstate(divide="ignore", invalid="ignore"):
+            total = np.sum([part * (-1) ** (chosen.bit_count() + 1) for chosen, part in squares.items()], axis=0)
+            total = np.maximum(total, single.max(axis=0))
             spread = (single[:, 0] ** 2 / free).sum(axis=0)
             of_largest = np.take_along_axis(free, single[:, 0].argmax(axis=0)[np.newaxis], axis=0)[0]
             of_one = np.maximum(total[0] ** 2 / spread, of_largest)
             freedom = np.where(n_levels > 1, single[:, 0].sum(axis=0) ** 2 / spread, of_one)
         freedom[-1] = min(freedom[-1], *(freedom[i] for i, terms in enumerate(self.terms) if self.cluster in terms))
-        errors = np.where(n_levels > 0, np.sqrt(np.where(total > NO_SPREAD**2, total, 0.0)), np.nan)
+        least = np.full_like(total, NO_SPREAD**2)
+        least[1, : len(self.parts)] *= np.abs(self.parts).max() ** 2
+        errors = np.where(n_levels > 0, np.sqrt(np.where(total <= least, 0.0, total)), np.nan)
         return errors[0], errors[1], freedom
 
     def doubled(self) -> tuple[Doubling, ...]:
