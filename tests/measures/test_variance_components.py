@@ -371,6 +371,15 @@ def test_a_component_that_differs_in_no_replicate_but_for_rounding_has_no_interv
 
 
 @pytest.mark.faults
+def test_the_error_of_a_mean_is_not_rounding() -> None:
+    """The components add up to 0, and the error of the mean was 1e-9; in other units another ratio."""
+    levels = {"problem": [2, 1, 0, 1], "wording": [2, 0, 2, 1]}
+    one, other = (variance_components(unit * np.array([0, 1, 1, 0]), levels).doubled for unit in (1.0, 10.0))
+    assert one[0].standard_error > 0.1
+    assert [row.ratio for row in other] == pytest.approx([row.ratio for row in one], nan_ok=True)
+
+
+@pytest.mark.faults
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 def test_errors_are_in_the_unit_of_the_outcomes(unit: float) -> None:
     """Of outcomes of 1e-6 all standard errors were 0, and a warning said that they have no intervals."""

@@ -615,7 +615,7 @@ class _Components:
     def doubled(self) -> tuple[Doubling, ...]:
         """Return the predicted standard errors of the mean with twice the values of each level, best first."""
         variances = self.weights * self.parts
-        if variances.sum() <= 0.0:
+        if variances.sum() <= _ROUNDING * np.abs(variances).max():
             variances = np.maximum(variances, 0.0)
         now = float(variances.sum())
         levels = {name: 1 << i for i, name in enumerate(self.design.names)}
