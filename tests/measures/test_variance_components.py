@@ -341,6 +341,34 @@ def test_dependability_is_at_most_1() -> None:
     assert above
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("outcomes", "problems"),
+    [([0, 1, 0, 1], [1, 0, 0, 1]), ([0, 0, 1, 0, 1, 0, 0, 1, 1, 1, 1], [1, 1, 0, 0, 1, 2, 1, 1, 1, 2, 1])],
+)
+def test_problems_that_do_not_differ_are_not_perfectly_dependable(outcomes: list[int], problems: list[int]) -> None:
+    """Dependability was 1: one number below 0 over another."""
+    found = variance_components(outcomes, {"problem": problems})
+    assert found.variance["problem"] < -0.1
+    assert np.isnan(found.dependability)
+    assert any("dependability is undefined" in warning for warning in found.warnings)
+
+
+@pytest.mark.faults
+def test_rows_that_are_opposites_are_less_alike_beyond_chance() -> None:
+    """Both of a problem add up to 0, so that no replicate has a variance of means: there was no interval."""
+    above = np.random.default_rng(0).normal(size=10)
+    found = variance_components(np.stack([above, -above], axis=1).ravel(), {"problem": np.repeat(np.arange(10), 2)})
+    squares = above**2  # the component is less their mean
+    error = squares.std(ddof=1) / np.sqrt(10)
+    half = scipy.stats.t.ppf(0.975, 9) * error
+    assert found.standard_error["variance/problem"] == pytest.approx(error)
+    assert found.confidence_interval["variance/problem"] == pytest.approx(
+        [-squares.mean() - half, half - squares.mean()]
+    )
+    assert any("below 0 beyond chance: problem" in warning for warning in found.warnings)
+
+
 def test_repeats_that_never_differ_have_a_component_of_0_and_no_interval() -> None:
     found = variance_components(np.repeat([0, 1, 1, 0, 1, 0, 0, 1, 1], 2), {"problem": np.repeat(np.arange(9), 2)})
     assert found.variance["residual"] == 0.0
