@@ -569,7 +569,7 @@ class _Components:
         low, high = ends
         with np.errstate(invalid="ignore"):  # below minus the noise there is no logarithm: a plain t interval
             is_off = (whole[:, 0] <= low) | (whole[:, 0] >= high) | (error == 0.0)
-        half = stdtrit(freedom, 0.5 + level / 2.0) * np.where(error > 0.0, error, np.nan)
+        half = np.where(error > 0.0, stdtrit(freedom, 0.5 + level / 2.0) * error, np.nan)
         low, high = np.where(is_off, whole[:, 0] - half, low), np.where(is_off, whole[:, 0] + half, high)
         labelled, values = self.pairs.labels is not None, self.pairs.values
         most = 1.0 if labelled else float(np.ptp(values)) ** 2 / 4.0  # the largest of all, where none is below 0
