@@ -317,6 +317,17 @@ def test_the_dates_that_are_copies_are_told_by_score(data_folder: Path) -> None:
     assert scored.measures["trajectory_consistency"]["pass_hat_n"]["1"] == pytest.approx(rows["correct"].mean())
 
 
+@pytest.mark.faults
+def test_runs_of_several_trials_are_copies_only_if_all_of_these_are() -> None:
+    """Only the last trial of each task was looked at."""
+    tasks, runs = [*range(10)] * 4, ["a"] * 20 + ["b"] * 20
+    x, y, z = ([f"{trial}{task}" for task in range(10)] for trial in "xyz")
+    assert not repeated_runs([*x, *z, *y, *z], tasks, runs)
+    (note,) = repeated_runs([*x, *z, *z, *x], tasks, runs, [1] * 39 + [0])
+    assert "runs a, b have the same answers in all of 10 buckets" in note
+    assert "of 1 the verdicts differ" in note
+
+
 def test_runs_that_differ_are_no_copies() -> None:
     tasks = [*range(12)] * 2
     runs = ["a"] * 12 + ["b"] * 12

@@ -267,6 +267,16 @@ def test_labels_that_are_all_alike_have_an_interval():
     assert found.confidence_interval["corrected"] == pytest.approx([low, 1.0])  # .92
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("n", [29, 47, 77])
+def test_a_comparer_has_no_false_matches_where_people_always_say_yes(n):
+    """29 labels yes had a false-match rate of .58 and 77 one of 1, by rounding."""
+    found = rate_of_units(CheckedUnits.of(np.arange(n) < n // 2, np.ones(n)))
+    assert (found.refused, found.false_match_rate) == ("", 0.0)
+    weighted = CheckedUnits.of(np.arange(n) < n // 2, np.ones(n), weights=np.arange(n) % 3 / 10 + 0.1)
+    assert rate_of_units(weighted).false_match_rate == 0.0
+
+
 def test_intervals_are_mid_p_for_the_number_of_labels_that_has_the_same_error():
     found = rate_of_units(sheet())
     inner, value = (0.6 * 18.5 + 0.4 * 5.5) / 21, 0.64

@@ -169,6 +169,17 @@ def test_the_order_of_rows_changes_nothing():
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize("unit", [1e-15, 1e4, 1e300])
+def test_the_unit_of_outcomes_changes_nothing(unit):
+    """Above 8,192 no system was the best under any wording; outcomes below 1e-12 were all the same."""
+    columns = long(np.random.default_rng(8).integers(0, 4, (5, 3, 4)) / 3.0)
+    one, other = pc.rankings(*columns), pc.rankings(columns[0] * unit, *columns[1:])
+    assert (other.best, other.by_number, other.n_enough) == (one.best, one.by_number, one.n_enough)
+    assert [other.tau, other.tau_same, other.tau_other] == pytest.approx([one.tau, one.tau_same, one.tau_other])
+    assert other.mean == pytest.approx({name: mean * unit for name, mean in one.mean.items()}, rel=1e-12, abs=0.0)
+
+
+@pytest.mark.faults
 def test_wordings_under_which_all_systems_are_equal_are_told_and_not_counted():
     """Of ten wordings with one such there was no interval, without a word, over ten clusters."""
     means = np.random.default_rng(6).random((11, 3))

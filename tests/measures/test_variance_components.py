@@ -341,11 +341,83 @@ def test_dependability_is_at_most_1() -> None:
     assert above
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("outcomes", "problems"),
+    [([0, 1, 0, 1], [1, 0, 0, 1]), ([0, 0, 1, 0, 1, 0, 0, 1, 1, 1, 1], [1, 1, 0, 0, 1, 2, 1, 1, 1, 2, 1])],
+)
+def test_problems_that_do_not_differ_are_not_perfectly_dependable(outcomes: list[int], problems: list[int]) -> None:
+    """Dependability was 1: one number below 0 over another."""
+    found = variance_components(outcomes, {"problem": problems})
+    assert found.variance["problem"] < -0.1
+    assert np.isnan(found.dependability)
+    assert any("dependability is undefined" in warning for warning in found.warnings)
+
+
+@pytest.mark.faults
+def test_rows_that_are_opposites_are_less_alike_beyond_chance() -> None:
+    """Both of a problem add up to 0, so that no replicate has a variance of means: there was no interval."""
+    above = np.random.default_rng(0).normal(size=10)
+    found = variance_components(np.stack([above, -above], axis=1).ravel(), {"problem": np.repeat(np.arange(10), 2)})
+    squares = above**2  # the component is less their mean
+    error = squares.std(ddof=1) / np.sqrt(10)
+    half = scipy.stats.t.ppf(0.975, 9) * error
+    assert found.standard_error["variance/problem"] == pytest.approx(error)
+    assert found.confidence_interval["variance/problem"] == pytest.approx(
+        [-squares.mean() - half, half - squares.mean()]
+    )
+    assert any("below 0 beyond chance: problem" in warning for warning in found.warnings)
+
+
 def test_repeats_that_never_differ_have_a_component_of_0_and_no_interval() -> None:
     found = variance_components(np.repeat([0, 1, 1, 0, 1, 0, 0, 1, 1], 2), {"problem": np.repeat(np.arange(9), 2)})
     assert found.variance["residual"] == 0.0
     assert np.isnan(found.confidence_interval["variance/residual"]).all()
     assert np.isfinite(found.confidence_interval["variance/problem"]).all()
+
+
+@pytest.mark.faults
+def test_a_replicate_without_variance_is_no_message_of_numpy() -> None:
+    outcomes = [0, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0]
+    problems = [7, 2, 1, 5, 5, 5, 1, 3, 1, 7, 8, 1, 4, 4, 7, 2, 7, 5, 6]
+    wordings = [7, 0, 6, 4, 1, 6, 6, 5, 4, 6, 2, 4, 1, 7, 0, 7, 4, 2, 3]
+    found = variance_components(outcomes, {"problem": problems, "wording": wordings})
+    assert found.variance["residual"] == 0.0
+
+
+@pytest.mark.faults
+def test_a_component_that_differs_in_no_replicate_but_for_rounding_has_no_interval() -> None:
+    """Its interval was its own value twice."""
+    outcomes = [1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1]
+    problems = [4, 5, 5, 2, 5, 2, 3, 3, 6, 1, 7, 0, 5]
+    wordings = [2, 1, 1, 4, 2, 1, 0, 0, 3, 0, 2, 3, 2]
+    judges = [0, 1, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0]
+    found = variance_components(outcomes, {"problem": problems, "wording": wordings, "judge": judges})
+    assert found.variance["residual"] == pytest.approx(0.25)
+    assert found.standard_error["variance/residual"] == 0.0
+    assert np.isnan(found.confidence_interval["variance/residual"]).all()
+
+
+@pytest.mark.faults
+def test_the_error_of_a_mean_is_not_rounding() -> None:
+    """The components add up to 0, and the error of the mean was 1e-9; in other units another ratio."""
+    levels = {"problem": [2, 1, 0, 1], "wording": [2, 0, 2, 1]}
+    one, other = (variance_components(unit * np.array([0, 1, 1, 0]), levels).doubled for unit in (1.0, 10.0))
+    assert one[0].standard_error > 0.1
+    assert [row.ratio for row in other] == pytest.approx([row.ratio for row in one], nan_ok=True)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+def test_errors_are_in_the_unit_of_the_outcomes(unit: float) -> None:
+    """Of outcomes of 1e-6 all standard errors were 0, and a warning said that they have no intervals."""
+    outcomes = np.random.default_rng(1).normal(size=36)
+    levels = {"problem": np.repeat(np.arange(12), 3)}
+    one, other = variance_components(outcomes, levels), variance_components(unit * outcomes, levels)
+    assert other.warnings == one.warnings
+    for name in ("variance/problem", "variance/residual"):
+        assert other.standard_error[name] / unit**2 == pytest.approx(one.standard_error[name])
+        assert np.array(other.confidence_interval[name]) / unit**2 == pytest.approx(one.confidence_interval[name])
 
 
 def test_a_level_that_is_all_but_nested_is_told() -> None:

@@ -200,20 +200,23 @@ def repeated_runs(answers: Any, buckets: Any, runs: Any, successes: Any = None) 
     """
     values = {"answers": answers, "buckets": buckets, "runs": runs}
     columns = {name: as_column(of, function="repeated_runs", parameter=name).tolist() for name, of in values.items()}
-    by_run: dict[Any, dict[Any, Any]] = {}
-    verdicts: dict[Any, dict[Any, Any]] = {}
-    for row, (answer, bucket, run) in enumerate(zip(*columns.values(), strict=True)):
-        by_run.setdefault(run, {})[bucket] = answer
-        verdicts.setdefault(run, {})[bucket] = None if successes is None else successes[row]
+    by_run: dict[Any, dict[Any, list[Any]]] = {}  # run -> bucket -> its rows: with several trials there are several
+    for row, (bucket, run) in enumerate(zip(columns["buckets"], columns["runs"], strict=True)):
+        by_run.setdefault(run, {}).setdefault(bucket, []).append(row)
+
+    def told(run: Any, bucket: Any, column: Any) -> tuple[Any, ...]:
+        return tuple(sorted((column[row] for row in by_run[run][bucket]), key=str))
+
     alike: dict[frozenset[Any], list[Any]] = {}
     for run, of_run in by_run.items():
         if len(of_run) >= FEW_UNITS and len(set(columns["answers"])) > 1:
-            alike.setdefault(frozenset(of_run.items()), []).append(run)
+            alike.setdefault(frozenset((b, told(run, b, columns["answers"])) for b in of_run), []).append(run)
+    verdicts = [None] * len(columns["runs"]) if successes is None else successes
     notes = []
     for same in (same for same in alike.values() if len(same) > 1):
         n = len(by_run[same[0]])
         what = f"runs {', '.join(map(str, same))} have the same answers in all of {n:,} buckets"
-        changed = sum(len({verdicts[run][bucket] for run in same}) > 1 for bucket in by_run[same[0]])
+        changed = sum(len({told(run, bucket, verdicts) for run in same}) > 1 for bucket in by_run[same[0]])
         graded = f"; of {changed:,} the verdicts differ, so the grading changed" if changed else ""
         notes.append(f"{what}: copies are no repeats, so leave all but one out unless the agent was run anew{graded}")
     return notes

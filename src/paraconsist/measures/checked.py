@@ -679,10 +679,11 @@ def _fit(units: CheckedUnits, of_set: bool, confidence_level: float) -> _Fit:
 
     sizes, n_labelled = np.bincount(post, weights), np.bincount(post, is_labelled)
     raw = np.where(is_labelled, weights * units.sampling, 0.0)
-    inside = raw / np.maximum(np.bincount(post, raw), 1e-300)[post]  # sums to 1 over the labels of a post-stratum
+    whole = np.maximum(np.bincount(post, raw), 1e-300)
+    inside = raw / whole[post]  # sums to 1 over the labels of a post-stratum
     n = np.where(n_labelled > 0, 1.0 / np.maximum(np.bincount(post, inside**2), 1e-300), 0.0)  # Kish's effective number
     filled = np.where(is_labelled, units.labels, 0.0)
-    means = np.where(n > 0.0, np.minimum(np.bincount(post, inside * filled), 1.0), 0.5)  # but for rounding
+    means = np.where(n > 0.0, np.bincount(post, raw * filled) / whole, 0.5)  # labels that are all 1 have exactly 1
     left = np.sqrt(1.0 - n_labelled / np.bincount(post)) if of_set else np.ones(len(n))
     of_labels = inside * (filled - means[post]) * (sizes * left)[post]
     n_groups, stretch, alone = len(np.unique(codes[is_labelled])), 1.0, float(of_labels @ of_labels)

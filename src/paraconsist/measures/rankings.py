@@ -128,7 +128,8 @@ def rankings(
     columns = {n: np.array(as_column(c, function=_FUNCTION, parameter=n).tolist()) for n, c in names.items()}
     rows = np.lexsort([values, *columns.values()])  # draws do not depend on the order of the rows
     parts = {name: partition(column[rows]) for name, column in columns.items()}
-    cells = _cells(values[rows], parts)
+    exponent = np.frexp(np.abs(values).max())[1]  # ties are by what is next to nothing beside the largest outcome
+    cells = _cells(np.ldexp(values[rows], -exponent), parts)
     n_left_out = (len(parts["problems"]) if "problems" in parts else 1) - cells.shape[2]
     means = cells.mean(axis=2)  # (wordings, systems)
     total, order = means.mean(axis=0), np.argsort(-means.mean(axis=0), kind="stable")
@@ -147,7 +148,7 @@ def rankings(
     if n_ranked < FEW_UNITS:
         warnings.append(f"no interval over fewer than {FEW_UNITS} wordings")
     return RankingsResult(
-        mean=dict(zip(ids, total[order].tolist(), strict=True)),
+        mean=dict(zip(ids, np.ldexp(total[order], exponent).tolist(), strict=True)),
         best=dict(zip(ids, _shares_best(means).mean(axis=0)[order].tolist(), strict=True)),
         tau=tau,
         tau_same=float("nan") if halves is None else _mean(halves[:, 0]),

@@ -169,7 +169,7 @@ def trajectory_consistency(
     right, divided = as_mask(function, "successes", columns["successes"]), partition(columns["buckets"])
     grouping = bucket_groups(function, divided, columns.get("groups"))
     size, correct = (np.bincount(divided.codes[of], minlength=len(divided)) for of in (slice(None), right))
-    counts = BucketCounts(size, correct, correct**2 + (size - correct) ** 2)
+    counts = BucketCounts.from_counts(size, correct)
     estimates = Estimates(options, "bucket" if grouping is None else "group")
     sums = Sums(counts)
     _add_pairs(sums, trajectories, right.astype(np.int64), divided.codes, len(divided))

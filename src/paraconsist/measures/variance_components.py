@@ -73,7 +73,7 @@ class VarianceComponentsResult(Result):
         Intraclass correlation: of two answers that share this level (with all that it is nested in) and no other.
     dependability : float
         Phi of generalizability theory: the share of the variance of the clusters' means that is between clusters, with
-        the wordings, repeats and judges of this design; at most 1, up is good.
+        the wordings, repeats and judges of this design; at most 1, up is good; nan where that variance is not above 0.
     doubled : tuple of Doubling
         What doubling each level would do to the standard error of the mean, best first. The variance is at best halved.
     n_rows : int
@@ -178,6 +178,9 @@ def variance_components(
         warnings.append("every outcome is the same")
     elif (error == 0.0).any():
         warnings.append("the sampled values of the levels do not differ in some components: these have no interval")
+    dependability = float(np.minimum(found.values(found.parts[:, np.newaxis])[-1, 0], 1.0))
+    if found.parts.any() and np.isnan(dependability):
+        warnings.append(f"dependability is undefined: no variance of the means of {design.names[0]} is estimated")
     against = [name for name, end in zip(names, high, strict=False) if end < 0.0]
     if against:
         warnings.append(
@@ -197,7 +200,7 @@ def variance_components(
             for terms, half in zip(found.observed, found.halves, strict=True)
             if terms
         },
-        dependability=float(np.minimum(found.values(found.parts[:, np.newaxis])[-1, 0], 1.0)),
+        dependability=dependability,
         doubled=found.doubled(),
         n_rows=n,
         n_values=dict(zip(design.names, design.sizes, strict=True)),
@@ -538,7 +541,8 @@ class _Components:
         """Return components, shares and dependability of each column of components."""
         with np.errstate(divide="ignore", invalid="ignore"):
             one, error = self.between @ parts, self.within @ parts
-            return np.concatenate([parts, parts / parts.sum(axis=0), [one / (one + error)]])
+            of_means = np.where(one + error > _ROUNDING * np.abs(one), one + error, np.nan)
+            return np.concatenate([parts, parts / parts.sum(axis=0), [one / of_means]])
 
     def _scaled(self, values: Floats) -> Floats:
         """Return values on the scales of their intervals."""
@@ -558,14 +562,14 @@ class _Components:
         scaled_error, error, freedom = self._errors(np.stack([centre, whole]))
         half = stdtrit(freedom, 0.5 + level / 2.0) * scaled_error
         ends = []
-        for z in (centre[:, 0] - half, centre[:, 0] + half):
-            with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            for z in (centre[:, 0] - half, centre[:, 0] + half):
                 shares = self.most - (self.most + self.noise / self.total) / (1.0 + np.exp(z[k:-1]))
                 ends.append(np.concatenate([np.exp(z[:k]) - self.noise, shares, 1.0 - np.exp(-z[-1:])]))
         low, high = ends
         with np.errstate(invalid="ignore"):  # below minus the noise there is no logarithm: a plain t interval
-            is_off = (whole[:, 0] <= low) | (whole[:, 0] >= high)
-        half = stdtrit(freedom, 0.5 + level / 2.0) * error
+            is_off = (whole[:, 0] <= low) | (whole[:, 0] >= high) | (error == 0.0)
+        half = np.where(error > 0.0, stdtrit(freedom, 0.5 + level / 2.0) * error, np.nan)
         low, high = np.where(is_off, whole[:, 0] - half, low), np.where(is_off, whole[:, 0] + half, high)
         labelled, values = self.pairs.labels is not None, self.pairs.values
         most = 1.0 if labelled else float(np.ptp(values)) ** 2 / 4.0  # the largest of all, where none is below 0
@@ -597,23 +601,27 @@ class _Components:
                 spare = fourths[0] - sums[0] ** 2 / n
                 freedoms.append(np.minimum(n - 1.0, np.where(spare > 0.0, 2.0 * sums[0] ** 2 / spare, np.inf)))
         single, free = np.stack([squares[unit] for unit in units]), np.stack(freedoms[: len(units)])
-        total = np.sum([part * (-1) ** (chosen.bit_count() + 1) for chosen, part in squares.items()], axis=0)
-        total = np.maximum(total, single.max(axis=0))
         of_terms = [sum(any(t & unit for t in terms) for unit in units) for terms in [*self.terms, [self.cluster]]]
         n_levels = np.array([*of_terms[:-1], *of_terms])
         with np.errstate(divide="ignore", invalid="ignore"):
+            total = np.sum([part * (-1) ** (chosen.bit_count() + 1) for chosen, part in squares.items()], axis=0)
+            total = np.maximum(total, single.max(axis=0))
             spread = (single[:, 0] ** 2 / free).sum(axis=0)
             of_largest = np.take_along_axis(free, single[:, 0].argmax(axis=0)[np.newaxis], axis=0)[0]
             of_one = np.maximum(total[0] ** 2 / spread, of_largest)
             freedom = np.where(n_levels > 1, single[:, 0].sum(axis=0) ** 2 / spread, of_one)
+        fewest = min(self.design.groups(unit)[1] for unit in units) - 1.0
+        freedom = np.where(np.isnan(freedom), fewest, freedom)  # replicates that are all at their least
         freedom[-1] = min(freedom[-1], *(freedom[i] for i, terms in enumerate(self.terms) if self.cluster in terms))
-        errors = np.where(n_levels > 0, np.sqrt(np.where(total > NO_SPREAD**2, total, 0.0)), np.nan)
+        least = np.full_like(total, NO_SPREAD**2)
+        least[1, : len(self.parts)] *= np.abs(self.parts).max() ** 2
+        errors = np.where(n_levels > 0, np.sqrt(np.where(total <= least, 0.0, total)), np.nan)
         return errors[0], errors[1], freedom
 
     def doubled(self) -> tuple[Doubling, ...]:
         """Return the predicted standard errors of the mean with twice the values of each level, best first."""
         variances = self.weights * self.parts
-        if variances.sum() <= 0.0:
+        if variances.sum() <= _ROUNDING * np.abs(variances).max():
             variances = np.maximum(variances, 0.0)
         now = float(variances.sum())
         levels = {name: 1 << i for i, name in enumerate(self.design.names)}
