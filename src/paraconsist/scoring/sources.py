@@ -293,9 +293,12 @@ def by_roles(source: Source, options: SourceOptions, *, is_only: bool = True) ->
     source = replace(source, has_name="set" in source.predictions.metadata)
     predictions, names = source.predictions, SourceOptions() if source.is_log else options
     table, measures = predictions.table, predictions.metadata.get("measures", [])
+    role, bucket = (
+        table[name].type if name in table.column_names else pa.null() for name in (names.role, names.bucket)
+    )
     is_flagged = options.original is not None or options.original_prediction is not None
-    is_other = is_flagged or _statement_column(table, names) or COHERENCE.name in measures
-    if is_other or not {names.role, names.bucket} <= {*table.column_names}:
+    is_other = is_flagged or _statement_column(table, names) is not None or COHERENCE.name in measures
+    if is_other or not pa.types.is_string(role) or pa.types.is_nested(bucket) or pa.types.is_null(bucket):
         return [source]
     found = {str(role).lower() for role in table[names.role].unique().to_pylist()}
     targets = counted_roles(found)
