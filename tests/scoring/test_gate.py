@@ -155,8 +155,13 @@ def test_a_model_is_not_compared_with_itself_out_of_one_table(command, tmp_path)
     rows = product(range(20), ("old", "new"), (0, 1))
     write(path, [{"bucket_id": i, "model": name, "label": 0, "prediction": k * (name == "new")} for i, name, k in rows])
     for itself in (path, "new"):
-        given = ["--model", "new", "--against", itself, "--margin", 0.1]
-        assert "another model" in command.refused("gate", "pc.not_worse", path, *given)
+        given = ["--model", "new", "--against", itself]
+        assert "another model" in command.refused("gate", "pc.not_worse", path, *given, "--margin", 0.1)
+        assert "another model" in command.refused("plan", path, *given, "--difference", 0.1)
+    wide = write(tmp_path / "wide.csv", [{"bucket_id": i // 2, "label": 0, "new": i % 2, "old": 0} for i in range(40)])
+    for itself in (wide, "new"):
+        given = ["--prediction", "new", "--against", itself, "--margin", 0.1]
+        assert "another model" in command.refused("gate", "pc.not_worse", wide, *given)
 
 
 def test_exit_code_and_one_line(command, predictions, tmp_path):

@@ -151,6 +151,9 @@ def test_originals_without_other_rows_are_of_the_first_set_and_other_roles_are_r
     frame = pd.concat([frame, pd.DataFrame(rows(("c", "original", 1, 1), ("c", "swap", 1, 0)))])
     scores = pc.score(frame, n_resamples=20).sets
     assert {name: len(one.rows) for name, one in scores.items()} == {"swap": 3, "negation": 2}
+    for missing in (None, ""):
+        with pytest.raises(InputError, match="`role` must"):
+            pc.score(pd.concat([frame, pd.DataFrame(rows(("a", "swap", 1, 1))).assign(role=missing)]))
     with pytest.raises(InputError, match=r"`role` must be one of .*; got 'antecedent_1'"):
         pc.score(pd.concat([frame, pd.DataFrame(rows(("a", "antecedent_1", 1, 1)))]))
 

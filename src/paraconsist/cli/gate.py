@@ -65,7 +65,7 @@ def gate(
     from paraconsist.scoring.sources import Opened, of_other, open_source
 
     conditions = gating.parse_conditions(condition, options.confidence_level)
-    gating.check_margin(conditions, against, margin, same=() if read.model is None else (path, Path(read.model)))
+    gating.check_margin(conditions, against, margin)
     opened = gating.opened_or_written([path, *(more or ())], read, options)
     sets, results = {}, opened.saved if isinstance(opened, Opened) else opened
     if isinstance(opened, Opened) and not gating.has_results(opened, read, options):
@@ -76,7 +76,7 @@ def gate(
             remedy = "A paired test needs the answers themselves."
             raise input_error("gate", "path", "be predictions where `against` is given", got=str(path), remedy=remedy)
         comparing = compare_options(options, margin)
-        file, theirs = of_other(against, path, read)
+        file, theirs = of_other(against, path, read, "gate")
         other = open_source(file, theirs, function="gate")
         results = gating.with_margin_tests(results, opened, other, comparing, conditions)
     if set_name:

@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -314,16 +314,8 @@ def has_results(opened: Opened, read: SourceOptions, options: ScoreOptions) -> b
     return all(of.get(each.name, each.default) == each.default for of in of_sets for each in fields(ScoreOptions))
 
 
-def check_margin(
-    conditions: Sequence[Condition], against: object, margin: float | None, *, same: Collection[object] = ()
-) -> None:
-    """Raise where another model or a margin is given that no condition, or not both of them, would be about.
-
-    `same` are what would be the model itself: its name, and the table that it is taken from.
-    """
-    if against is not None and against in same:
-        remedy = "Of a table of several, give the other model's name."
-        raise input_error("gate", "against", "be of another model", got=str(against), remedy=remedy)
+def check_margin(conditions: Sequence[Condition], against: object, margin: float | None) -> None:
+    """Raise where another model or a margin is given that no condition, or not both of them, would be about."""
     if margin is not None and against is None:
         raise input_error("gate", "against", "be given with `margin`", remedy="A margin is against another model.")
     if against is not None and not any(one.end in _MARGIN_KEYS for one in conditions):

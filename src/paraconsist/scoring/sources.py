@@ -197,12 +197,18 @@ def open_models(named: Any, options: SourceOptions | None = None, *, function: s
         return opened
 
 
-def of_other(against: Path, named: Path, options: SourceOptions) -> tuple[Path, SourceOptions]:
-    """Return where another model's answers are: in a file of their own, or in a table under its name or column."""
+def of_other(against: Path, named: Path, options: SourceOptions, function: str) -> tuple[Path, SourceOptions]:
+    """Return where another model's answers are: in a file of their own, or in a table under its name or column.
+
+    InputError if these are the answers that `options` take out of `named`.
+    """
     choice = next((name for name in ("model", "prediction") if options.named(name) is not None), None)
-    is_elsewhere = choice is None or against.exists() or str(against).startswith(PREFIX)
+    is_file = against.exists() or str(against).startswith(PREFIX)
+    if choice is not None and (against == named or (not is_file and str(against) == getattr(options, choice))):
+        remedy = "Of a table of several, give the other model's name."
+        raise input_error(function, "against", "be of another model", got=str(against), remedy=remedy)
     other: dict[str, Any] = {str(choice): str(against)}
-    return (against, options) if is_elsewhere else (named, replace(options, **other))
+    return (against, options) if is_file or choice is None else (named, replace(options, **other))
 
 
 def _renamed(opened: Opened, model: str) -> Opened:
@@ -299,6 +305,8 @@ def by_roles(source: Source, options: SourceOptions, *, is_only: bool = True) ->
     is_flagged = options.original is not None or options.original_prediction is not None
     is_other = is_flagged or _statement_column(table, names) is not None or COHERENCE.name in measures
     if is_other or not pa.types.is_string(role) or pa.types.is_nested(bucket) or pa.types.is_null(bucket):
+        return [source]
+    if table[names.role].null_count:  # which `read_rows` refuses
         return [source]
     found = {str(role).lower() for role in table[names.role].unique().to_pylist()}
     targets = counted_roles(found)
