@@ -278,6 +278,8 @@ def read_answer(data: bytes, hide: Callable[[str], str]) -> Json:
 
     names = ("content", "tokens", "token_logprobs", "top_logprobs")
     reasons = [reason for part in parts if (reason := _text(walk(part, "finish_reason")))]
+    if not reasons and b"[DONE]" not in texts:
+        body.setdefault("error", "the stream breaks off")
     logprobs = {name: items_in("logprobs", name) for name in names}
     choice: Json = {"finish_reason": reasons[-1] if reasons else None, "logprobs": logprobs}
     if any(walk(part, "delta") is not None for part in parts):
