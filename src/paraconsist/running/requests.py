@@ -183,6 +183,7 @@ def _read_pass(
     with asked.store.writer(0) as shard, Journal(asked.store.folder) as journal:
         before = dict(asked.store.finished())
         finished = {input_id for input_id, result in before.items() if not isinstance(result, Failed)}
+        failures = {answered for answered in journal.paid if answered.ending.failure}
         for file, row, line in _answer_lines(answers):
             input_id, key = _addressed(file, row, line, keys)
             if key != asked.key:
@@ -193,7 +194,10 @@ def _read_pass(
             try:
                 answered = protocol.Answered.of(input_id, asked.part, _body(line), read)
                 if answered.ending.failure:
-                    journal.add(answered)
+                    if answered not in failures:  # else its file is read again
+                        journal.add(answered)
+                        counts["n_requests"] += 1
+                    failures.add(answered)
                     why = str(answered.ending.problem(f"input {input_id}"))
                     failure = Failed(answered.ending.failure, why)
             except (protocol.Refused, Malformed) as problem:
