@@ -253,23 +253,27 @@ class Job:
         """
         sets = {name: f"predictions/{path.name}" for name, path in self.files.items()}
         earlier = self.folder.read()
-        computed = {
-            kind: {
-                name: {**entry, "last": before[name]["last"]} if _is_old(entry) and name in before else entry
-                for before in [earlier.get(kind, {})]
-                for name, entry in by_name.items()
-                if not _is_old(entry) or "last" in before.get(name, {"last": 0, **entry})
-            }
+        told = {
+            kind: {name: _told(entry, earlier.get(kind, {}).get(name)) for name, entry in by_name.items()}
             for kind, by_name in passes.items()
         }
-        times = {"started": utc(self.started), "ended": utc(time.time())} if any(computed.values()) else {}
+        is_old = all(_is_old(entry) for by_name in passes.values() for entry in by_name.values())
+        is_new = bool(passes) and not (is_old and "ended" in earlier)
+        times = {"started": utc(self.started), "ended": utc(time.time())} if is_new else {}
         known = {"until": {name: found.to_dict() for name, found in self.known.items()}} if self.known else {}
-        self.folder.update_run({"models": dict(self.identities), "sets": sets, **known, **computed, **times})
+        self.folder.update_run({"models": dict(self.identities), "sets": sets, **known, **told, **times})
 
 
 def _is_old(entry: Json) -> bool:
     """Say whether a pass found all of its results."""
     return not entry.get("last", entry)["n_computed"]
+
+
+def _told(entry: Json, before: Json | None) -> Json:
+    """Return the entry of a pass: where nothing was computed, what the command `before` did; totals are the newest."""
+    if before is None or not _is_old(entry):
+        return entry
+    return {**entry, "last": before.get("last", entry["last"])} if "last" in entry else before
 
 
 def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
