@@ -128,9 +128,10 @@ def test_the_repeats_of_a_run_are_among_its_requests(data, tmp_path):
 def test_a_budget_that_ends_among_the_repeats_leaves_no_old_total(data, tmp_path):
     """The last command asked no input of the run itself, so the record stayed as the budget had left it."""
     with FaultyServer(write=lambda text, body: "W") as server:
-        given = arguments(server.url, data, tmp_path, scoring="generate", noise_floor=1, price="1,2")
-        assert command(given, "--max-requests", 60)[0] == 75
-        done(given)
+        options = {"output": tmp_path, "scoring": "generate", "noise_floor": 1, "price": "1,2"}
+        with pytest.raises(BudgetReached):
+            run(server.url, str(data), **options, max_requests=60)
+        run(server.url, str(data), **options)
         record = json.loads((tmp_path / "run.json").read_text())
         entry = record["endpoint"]["defeasible_nli"]
         assert entry["n_requests"] == len(server.sent()) > 60
@@ -138,7 +139,7 @@ def test_a_budget_that_ends_among_the_repeats_leaves_no_old_total(data, tmp_path
         assert entry["last"]["n_computed"] == 0
         times = {"started": "2026-01-02T03:04:05Z", "ended": "2026-01-02T03:04:05Z"}
         (tmp_path / "run.json").write_text(json.dumps({**record, **times}))
-        done(given)  # there is nothing left to ask
+        run(server.url, str(data), **options)  # there is nothing left to ask
         again = json.loads((tmp_path / "run.json").read_text())
         assert again.items() >= {**times, "endpoint": record["endpoint"]}.items()
 
