@@ -177,9 +177,12 @@ def test_a_changed_function_is_another_model(rows, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "function", [Counting(number), partial(map, number), print], ids=["object", "partial", "print"]
+    "function",
+    [Counting(number), Counting(number).__call__, partial(map, number), print],
+    ids=["object", "method", "partial", "print"],
 )
 def test_what_has_no_source_of_its_own_needs_a_version(rows, tmp_path, function):
+    """Of two objects the second got the answers of the first's method."""
     refuses("`version` must be given", pc.run, function, str(rows), output=tmp_path / "run")
 
 

@@ -42,7 +42,8 @@ class Function:
 
     A run goes on only with the same model: one of the same `name`, by default the function's own, and `version`, by
     default a hash of its source. What the function calls, or weights that it reads, are not part of its source: give a
-    `version` that changes with them. Objects, partials and closures, whose source is incomplete, need one.
+    `version` that changes with them. Objects, their methods, partials and closures, whose source is incomplete, need
+    one.
     """
 
     call: Callable[[Any], Any]  # may be ``async``
@@ -63,7 +64,8 @@ class Function:
     def _source(self) -> str:
         source = ""
         with suppress(OSError):
-            source = inspect.getsource(self.call) if getattr(self.call, "__closure__", self) is None else ""
+            is_whole = getattr(self.call, "__closure__", self) is None and not hasattr(self.call, "__self__")
+            source = inspect.getsource(self.call) if is_whole else ""
         if not source:
             must, remedy = "be given: the function's source cannot be inspected", "Change it with the answers."
             raise input_error("run", "version", must, remedy=remedy)
