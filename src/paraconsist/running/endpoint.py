@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -218,6 +218,7 @@ class Pass:
     prompt: EndpointPrompt
     method: Method
     store: Store
+    tried: set[str] = field(default_factory=set)  # by this command: in a later round a failed one is not asked again
 
     @property
     def key(self) -> str:
@@ -235,7 +236,7 @@ class Pass:
     def repeated(self, chosen: Sequence[BucketSet], repeats: Sequence[tuple[Repeat, Store]], seed: int) -> list[Pass]:
         """Return the passes that repeat it, from `Job.repeats`; `seed` is the run's."""
         seeded = ((replace(self.prompt, seed=repeat.seed_after(seed)), store) for repeat, store in repeats)
-        return [replace(self, sets=chosen, prompt=prompt, store=store) for prompt, store in seeded]
+        return [replace(self, sets=chosen, prompt=prompt, store=store, tried=set()) for prompt, store in seeded]
 
 
 def _ask(
@@ -250,7 +251,9 @@ def _ask(
     store.create()
     with store.writer(0) as shard, Journal(store.folder) as journal:
         finished = store.finished()
-        pending_ids = to_ask(list(questions), finished, retry_failed=options.asks_failed)
+        untried = [input_id for input_id in questions if input_id not in asked.tried]
+        pending_ids = to_ask(untried, finished, retry_failed=options.asks_failed)
+        asked.tried.update(pending_ids)
         pending = {input_id: questions[input_id] for input_id in pending_ids}
         journal.forget_failed(input_id for input_id in pending_ids if input_id in finished)
         written, free = asked.method.scoring == "generate", not asked.prompt.label_names

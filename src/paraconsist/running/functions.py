@@ -127,9 +127,10 @@ def run_function(
     with locked(job.folder.path, "run", "output"):
         job.folder.open(job.identities, overwrite=options.overwrite)
         for name in job.groups:
-            store = job.store(name)
+            store, tried = job.store(name), set[str]()
+            how = store, options, tried
             asked = rounds(job, name, store)
-            passes[name] = summed([_pass(function, prompts[name], job.groups[name][1], store, options) for _ in asked])
+            passes[name] = summed([_pass(function, prompts[name], job.groups[name][1], *how) for _ in asked])
             if say is not None:
                 n, n_there = passes[name]["n_computed"], passes[name]["n_inputs"] - passes[name]["n_computed"]
                 before = f"; {n_there:,} were there already, by the same source" if n_there else ""
@@ -157,9 +158,17 @@ def _awaited(coroutine: Any) -> Any:
 
 
 def _pass(
-    function: Function, prompt: Prompt | None, group: Sequence[BucketSet], store: Store, options: RunOptions
+    function: Function,
+    prompt: Prompt | None,
+    group: Sequence[BucketSet],
+    store: Store,
+    options: RunOptions,
+    tried: set[str],
 ) -> Json:
-    """Ask about every distinct input of the sets (of one task) that the store holds no result for."""
+    """Ask about every distinct input of the sets (of one task) that the store holds no result for.
+
+    Those in `tried`, to which others are added, are not asked again: they failed in an earlier round of this call.
+    """
     inputs = {i: _shown(prompt, task, row) for i, task, row in distinct_rows(group)}
     names = _names(group, prompt)
     words, started = names if prompt is None else prompt.template.words, time.perf_counter()
@@ -198,7 +207,9 @@ def _pass(
     store.create()
     with store.writer(0) as shard:
         finished = store.finished()
-        pending = to_ask(list(inputs), finished, retry_failed=options.asks_failed)
+        untried = [input_id for input_id in inputs if input_id not in tried]
+        pending = to_ask(untried, finished, retry_failed=options.asks_failed)
+        tried.update(pending)
         failures = Failures(options.on_error, any_answered=not all_failed(finished))
         with ProgressBar(len(pending), group[0].task.name, visible=True) as bar:
             for start in range(0, len(pending), function.batch_size):
