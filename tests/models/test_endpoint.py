@@ -33,7 +33,7 @@ from paraconsist.models.endpoint.protocol import (
     text_of,
 )
 from paraconsist.models.endpoint.queue import Journal
-from paraconsist.models.endpoint.settings import EndpointSettings, read_fields
+from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings, read_fields
 
 # what is waited out
 
@@ -262,7 +262,14 @@ def test_settings_that_cannot_be(options, message):
 
 @pytest.mark.parametrize("given", ["temperature", "=1", "model=x", "echo=true"])
 def test_request_fields_that_cannot_be(given):
-    refuses("`request_field` must be", read_fields, [given])
+    refuses("`request_field` must be", lambda: EndpointSettings("http://h/v1", request_fields=read_fields([given])))
+
+
+def test_fields_that_are_set_already_are_refused_from_python_too():
+    """A run of model "a" asked model "b", and told of "a"."""
+    refuses("`request_field` must be none of", EndpointSettings, "http://h/v1", request_fields={"model": "b"})
+    arguments = {"add_generation_prompt": False}
+    refuses("`template_argument` must be none of", AskOptions, chat=True, template_arguments=arguments)
 
 
 # what the environment says
