@@ -520,6 +520,16 @@ def test_what_a_request_is_expected_to_take():
     assert meter.expect({}, 41) == (21, 0)
 
 
+def test_a_budget_of_requests_ends_when_the_last_one_is_answered():
+    """It ended when the last one was sent, told that nothing was paid, and 30 seconds later gave up slow answers."""
+    meter = Meter(EndpointSettings("http://h/v1", max_requests=1, price=(1e6, 0)))
+    sent = meter.send(meter.pace("http://h/v1"), TokenUse(10, 5), 40, 0.0)
+    assert not meter.may_send(TokenUse(10, 5))
+    sent.used = TokenUse(2, 5)
+    meter.settle(sent)
+    refuses(r"budget of 1 request .* is used: 1 request sent and 2\.0000 paid", meter.may_send, TokenUse(10, 5))
+
+
 @pytest.mark.slow
 def test_an_error_in_place_of_an_answer_is_no_malformed_answer():
     """Of these a first request gets three."""

@@ -210,6 +210,8 @@ class Meter:
         """
         most, cost = self.settings.max_requests, self.settings.max_cost
         if most is not None and self.n_requests >= most:
+            if self._n_under_way:  # they are paid for: their answers are kept however long they take
+                return False
             raise self._reached("max_requests", plural(most, "request"))
         if cost is None or self.cost + self._expected + self.cost_of(expected) <= cost:
             return True
