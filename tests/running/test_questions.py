@@ -375,6 +375,16 @@ def test_what_scoring_would_refuse_is_refused_before_anything_is_asked(before, a
     assert words in str(problem.value)
 
 
+def test_two_accepted_answers_in_a_bucket_are_refused_before_anything_is_asked(tmp_path):
+    """All was asked, then the scoring refused it."""
+    rows = [{"bucket_id": "days", "question": f"{i}?", "expected": ("30", "9")[i]} for i in range(2)]
+    words = "same gold label. 1 of 1 in table have two, such as 'days': 30 and 9."
+    refuses(words, pc.run, app, rows, output=tmp_path / "run", version="1")
+    assert not (tmp_path / "run").exists()
+    negated = [{**row, "role": role} for row, role in zip(rows, ("original", "negation"), strict=True)]
+    pc.run(lambda texts: texts, negated, output=tmp_path / "run", version="1")
+
+
 @pytest.mark.faults
 def test_what_a_newcomer_gives_otherwise_is_read_or_told(tmp_path):
     """An object was "a model that is loaded", numbers as answers and functions of one text had no remedy."""
