@@ -234,6 +234,13 @@ def test_a_dry_run_shows_requests_as_they_are_sent_and_sends_nothing(data, tmp_p
     assert all(body in sent for body in shown)
 
 
+def test_at_most_is_what_the_requests_say_themselves(data, tmp_path):
+    """Answers of a model that reasons had room for 4,000 tokens, and were expected to have 8."""
+    fields = [f"--request-field={field}" for field in ("max_tokens=null", "max_completion_tokens=4000")]
+    given = arguments("http://127.0.0.1:9/v1", data, tmp_path, scoring="generate", price="0,1000000")
+    assert "at most 216,000 written, cost up to 216,000." in command([*given, *fields, "--dry-run"])[2]
+
+
 def test_a_budget_that_just_suffices_is_enough():
     settings = EndpointSettings("http://h/v1", price=(1, 1), max_requests=10, max_cost=0.5)
     spent = Meter(settings, n_requests=4, cost=0.25)

@@ -15,7 +15,15 @@ from paraconsist.data.sharing import request_fields_text
 from paraconsist.data.store import Failures, Results, RunFolder, Store, any_read, to_ask
 from paraconsist.errors import input_error
 from paraconsist.files import Json, launched, locked, write_json
-from paraconsist.models.endpoint.client import BYTES_PER_TOKEN, BudgetReached, Estimate, Key, Meter, find_key
+from paraconsist.models.endpoint.client import (
+    BYTES_PER_TOKEN,
+    BudgetReached,
+    Estimate,
+    Key,
+    Meter,
+    find_key,
+    most_written,
+)
 from paraconsist.models.endpoint.label_scoring import (
     Method,
     find_method,
@@ -102,6 +110,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
         asked = Pass(name, job.groups[name][1], prompt, method, job.store(name))
         parts = wanted_parts(method, len(prompt.label_names), {})
         is_written = method.scoring == "generate" or (recorded is None and prompt.scoring is None)  # maybe
+        longest = most_written({"max_tokens": prompt.longest_answer, **at.request_fields}) or prompt.longest_answer
         for one in [asked, *asked.repeated(*job.repeats(name), job.options.seed)]:
             finished, again = one.store.finished() if recorded else Results.of({}), job.options.asks_failed
             pending = set(to_ask(one.ids(), finished, retry_failed=again))
@@ -113,7 +122,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
                 shown = question.whole.encode("utf-8", "replace")
                 n_bytes += len(parts) * len(shown)
                 texts += [shown] if len(texts) < _N_COUNTED else []
-                n_written += prompt.longest_answer if is_written else len(parts)
+                n_written += longest if is_written else len(parts)
                 if len(bodies) < _N_SHOWN:
                     bodies += [part_request(at, one.prompt, method, question, part)[0] for part in parts]
         if texts:
