@@ -248,10 +248,11 @@ def test_an_unreachable_host():
         ({"urls": ["http://h/v1", "http://h/v1/"]}, "`endpoint` must be one address or several, each once"),
         ({"api": "responses"}, "`api` must be one of completions, chat; got 'responses'"),
         ({"concurrency": 0}, "`concurrency` must be .* at least 1; got 0"),
-        ({"timeout": math.nan}, "`timeout` must be a number of seconds above 0"),
+        ({"timeout": math.nan}, "`timeout` must be a number above 0"),
         ({"price": (-1.0, 1.0)}, "`price` must be two numbers, 0 or more"),
         ({"max_cost": 1.0}, "`price` must be given where `max_cost` is"),
         ({"tokens_per_minute": 0.0}, "`tokens_per_minute` must be a number above 0"),
+        ({"requests_per_minute": "60"}, "`requests_per_minute` must be a number above 0; got '60'"),  # as YAML may say
     ],
 )
 def test_settings_that_cannot_be(options, message):

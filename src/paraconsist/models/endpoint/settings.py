@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -88,8 +89,6 @@ class EndpointSettings:
         check_choice("run", "api", self.api, APIS)
         check_whole("run", "concurrency", self.concurrency)
         check_whole("run", "tries", self.tries)
-        if not self.timeout > 0 or not math.isfinite(self.timeout):
-            raise input_error("run", "timeout", "be a number of seconds above 0", got=self.timeout)
         for name, value in self.request_fields.items():
             _check_free("request_field", name)
             if _SECRET_NAME.search(name) or _SECRET_VALUE.match(str(value)):  # not shown
@@ -97,9 +96,10 @@ class EndpointSettings:
                 raise input_error("run", "request_field", f"{must} ({name})", remedy=remedy)
         if self.max_requests is not None:
             check_whole("run", "max_requests", self.max_requests)
-        for name in ("requests_per_minute", "tokens_per_minute", "max_cost"):
+        for name in ("timeout", "requests_per_minute", "tokens_per_minute", "max_cost"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
+            is_given = value is not None or name == "timeout"
+            if is_given and not (isinstance(value, Real) and 0 < value < math.inf):
                 raise input_error("run", name, "be a number above 0", got=value)
         object.__setattr__(self, "price", _read_price(self.price))
         if self.max_cost is not None and self.price is None:
