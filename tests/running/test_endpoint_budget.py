@@ -182,6 +182,27 @@ def test_prices_are_read_from_a_file(data, tmp_path, name, text):
     assert ", cost up to 0.0" in said[0]
 
 
+def test_each_model_of_a_run_has_its_own_price(tmp_path):
+    """The dearest one's counted for all."""
+    for name in ("a", "b"):
+        rows = [{"bucket_id": "x", "question": f"{name} {i}?"} for i in range(4)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "prices.yaml").write_text("cheap: [1000, 0]\ndear: [9000, 0]\n")
+    given = ["run", "--price", tmp_path / "prices.yaml", "--output", tmp_path / "run", "--concurrency", 1]
+    for name, model in (("a", "dear"), ("b", "cheap")):
+        given += ["--dataset", tmp_path / f"{name}.jsonl", "--model", f"{tmp_path / name}.jsonl={model}"]
+    with FaultyServer(write=lambda text, body: "yes") as server:
+        answer = server.answer
+        server.answer = lambda path, body: answer(path, {**body, "model": "toy"})
+        said = command(given, "--endpoint", server.url)[2]
+    passes = json.loads((tmp_path / "run" / "run.json").read_text())["endpoint"]
+    for name, price in (("dear", 9e-3), ("cheap", 1e-3)):
+        spent = passes[f"{name}:questions"]
+        assert spent["cost"] == pytest.approx(spent["prompt_tokens"] * price)
+    expected = re.search(r"8 requests, (\d+) tokens read .* cost up to ([\d.]+),", said)
+    assert float(expected[2]) == pytest.approx(int(expected[1]) / 2 * (9e-3 + 1e-3))
+
+
 @pytest.mark.parametrize("text", ["other: [1, 1]", "toy: [1]", "toy: cheap", "- toy", "toy: [1, 2"])
 def test_a_file_without_the_models_price_is_refused_before_anything_is_sent(data, tmp_path, text):
     (tmp_path / "prices.yaml").write_text(text)

@@ -80,29 +80,29 @@ class EndpointRun:
     options: RunOptions
     meter: Meter | None = None  # of what several runs of a command send
 
-    def job(self) -> tuple[Job, dict[str, EndpointPrompt], EndpointSettings]:
-        """Load the sets; return the job, each pass's prompt, whose repeats are checked, and settings with prices."""
+    def job(self) -> tuple[Job, dict[str, EndpointPrompt]]:
+        """Load the sets; return the job and each pass's prompt, whose repeats are checked."""
         job = Job({}, self.options)
         job.groups = group_sets(self.load_sets())
         prompts = {name: self.ask(model, sets) for name, (model, sets) in job.groups.items()}
         for prompt in prompts.values():
             check_repeats(self.options, drawn=prompt.temperature > 0, fields=self.settings.request_fields)
-        return job, prompts, self.settings.priced(prompt.model for prompt in prompts.values())
+        return job, prompts
 
 
 def dry_run(endpoint_run: EndpointRun) -> Estimate:
     """Return what a run would send. Nothing is sent, and no file is written."""
-    job, prompts, settings = endpoint_run.job()
-    return _estimate(job, prompts, settings)
+    return _estimate(*endpoint_run.job(), endpoint_run.settings)
 
 
 def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: EndpointSettings) -> Estimate:
     """Estimate what is left to send; where the endpoint was not asked yet how labels are taken, by the first token."""
     n_requests = n_read = n_written = n_tried = 0
+    cost = 0.0
     bodies: list[Json] = []
     is_counted = True
     for name, prompt in prompts.items():
-        n_bytes, texts = 0, list[bytes]()
+        n_bytes, texts, before = 0, list[bytes](), TokenUse(n_read, n_written)
         at = prompt.over(settings)
         recorded = _recorded_method(job, at, prompt)
         method = recorded or (Method("generate") if prompt.scoring == "generate" else Method("label", top=20))
@@ -130,9 +130,9 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
             per_byte = _per_byte(prompt.model, texts)
             is_counted &= per_byte is not None
             n_read += round(n_bytes * (per_byte or 1 / BYTES_PER_TOKEN))
-    cost = None if settings.prices is None else Meter(settings).cost_of(TokenUse(n_read, n_written))
-    how = job.options.until is not None, is_counted
-    return Estimate(n_requests, n_read, n_written, cost, bodies[:_N_SHOWN], *how, n_tried)
+            cost += Meter(at).cost_of(TokenUse(n_read - before[0], n_written - before[1]))
+    how = bodies[:_N_SHOWN], job.options.until is not None, is_counted
+    return Estimate(n_requests, n_read, n_written, None if settings.price is None else cost, *how, n_tried)
 
 
 def _per_byte(model: str, texts: Sequence[bytes]) -> float | None:
@@ -164,9 +164,8 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
         must = "be asked by one process"
         raise input_error("run", "endpoint", must, got=f"{n_processes} processes", remedy=remedy)
     key = find_key(endpoint_run.settings)
-    job, prompts, settings = endpoint_run.job()
+    settings, (job, prompts) = endpoint_run.settings, endpoint_run.job()
     meter = endpoint_run.meter or Meter(settings)
-    meter.settings = settings  # each run has its model's price
     if say is not None and (estimate := _estimate(job, prompts, settings)).n_requests:
         say(estimate.describe(meter))
     at = {name: prompt.over(settings) for name, prompt in prompts.items()}
@@ -256,6 +255,7 @@ def _ask(
     Returns also all answers behind the store's results, those of earlier commands too.
     """
     rows, store = distinct_rows(asked.sets), asked.store
+    meter.settings = settings  # each pass has its model's price
     questions = {input_id: question_of(asked.prompt, settings.api, task, row) for input_id, task, row in rows}
     store.create()
     with store.writer(0) as shard, Journal(store.folder) as journal:
@@ -309,6 +309,7 @@ def _offer(
     It is what the run folder records, else what the endpoint shows.
     """
     offers: dict[str, Method] = {}
+    meter.settings = settings
     for server in settings.each():
         try:
             offers[server.url] = _recorded_method(job, server, prompt) or with_client(

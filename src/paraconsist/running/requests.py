@@ -122,7 +122,7 @@ def _options(named: Json, output: Path) -> endpoint.EndpointRun:
 
 def _open(endpoint_run: endpoint.EndpointRun, top: int) -> list[endpoint.Pass]:
     """Open the run folder, and return all passes of the run, including repeats."""
-    job, prompts, _ = endpoint_run.job()
+    job, prompts = endpoint_run.job()
     at = {name: prompt.over(endpoint_run.settings) for name, prompt in prompts.items()}
     methods = {
         name: Method("generate") if prompt.scoring == "generate" else Method("label", top=top)

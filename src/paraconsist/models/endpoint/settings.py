@@ -256,8 +256,9 @@ class EndpointPrompt(AskOptions):
         return self.template.label_names
 
     def over(self, settings: EndpointSettings) -> EndpointSettings:
-        """Return the settings with the API that takes the prompt: a chat goes to the one for chats."""
-        return replace(settings, api="chat") if self.chat else settings
+        """Return the settings with the model's price and the API that takes the prompt: of a chat the one for chats."""
+        priced = settings.priced([self.model])
+        return replace(priced, api="chat") if self.chat else priced
 
     def answers(self, api: str) -> tuple[str, ...]:
         """Return the label words, as they follow a text or are a chat's answer."""
