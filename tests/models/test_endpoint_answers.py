@@ -314,6 +314,13 @@ def test_an_input_that_is_flagged_is_refused_and_no_other():
     assert failure_of(raised.value, "toy") == "refused"
 
 
+@pytest.mark.faults
+def test_a_refusal_that_names_the_model_is_of_no_single_input():
+    for message in ("'toy' is not deployed.", '"toy" is not deployed.', "`toy` is not deployed.", "No such model."):
+        assert failure_of(Refused(400, message), "toy") is None
+    assert failure_of(Refused(400, "'toys' are no prompt."), "toy") == "refused"
+
+
 def events(*choices: dict) -> bytes:
     """An answer as servers stream it."""
     pieces = [{"id": "x", "model": "toy", "choices": [choice], "usage": None} for choice in choices]
