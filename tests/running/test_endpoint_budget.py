@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers.commands import Command, in_process
+from helpers.commands import Command, in_process, write
 from helpers.endpoint import CONCURRENCY, answered_tags, arguments, command, done, predictions
 from helpers.faulty_server import FaultyServer
 from helpers.language_models import byte_tokenizer
@@ -260,6 +260,14 @@ def test_at_most_is_what_the_requests_say_themselves(data, tmp_path):
     fields = [f"--request-field={field}" for field in ("max_tokens=null", "max_completion_tokens=4000")]
     given = arguments("http://127.0.0.1:9/v1", data, tmp_path, scoring="generate", price="0,1000000")
     assert "at most 216,000 written, cost up to 216,000." in command([*given, *fields, "--dry-run"])[2]
+
+
+def test_an_estimate_is_of_the_wordings_that_may_be_asked(tmp_path):
+    """It counted all wordings, and those of buckets with one, which are not asked."""
+    rows = [{"bucket_id": str(i // 10), "question": f"Wording {i}?"} for i in range(41)]
+    data = write(tmp_path / "q.jsonl", rows)
+    given = arguments("http://127.0.0.1:9/v1", data, tmp_path / "run", until="wording_change +- 0.2", wordings=3)
+    assert "estimate: 12 requests, " in command([*given, "--dry-run"])[2]
 
 
 def test_a_budget_that_just_suffices_is_enough():

@@ -43,6 +43,7 @@ from paraconsist.running.run import (
     check_repeats,
     check_until,
     distinct_rows,
+    draw,
     group_sets,
     rounds,
     summed,
@@ -100,14 +101,16 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
     n_requests = n_read = n_written = n_tried = 0
     cost = 0.0
     bodies: list[Json] = []
-    is_counted = True
+    is_counted, until = True, check_until(job.options)
     for name, prompt in prompts.items():
         n_bytes, texts, before = 0, list[bytes](), TokenUse(n_read, n_written)
         at = prompt.over(settings)
         recorded = _recorded_method(job, at, prompt)
         method = recorded or (Method("generate") if prompt.scoring == "generate" else Method("label", top=20))
         job.identities = {**job.identities, name: identity_of(at, prompt, method)}
-        asked = Pass(name, job.groups[name][1], prompt, method, job.store(name))
+        sets = job.groups[name][1]
+        sets = sets if until is None else [draw(bucket_set, until, job.options).whole for bucket_set in sets]
+        asked = Pass(name, sets, prompt, method, job.store(name))
         parts = wanted_parts(method, len(prompt.label_names), {})
         is_written = method.scoring == "generate" or (recorded is None and prompt.scoring is None)  # maybe
         longest = most_written({"max_tokens": prompt.longest_answer, **at.request_fields}) or prompt.longest_answer
@@ -131,7 +134,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
             is_counted &= per_byte is not None
             n_read += round(n_bytes * (per_byte or 1 / BYTES_PER_TOKEN))
             cost += Meter(at).cost_of(TokenUse(n_read - before[0], n_written - before[1]))
-    how = bodies[:_N_SHOWN], job.options.until is not None, is_counted
+    how = bodies[:_N_SHOWN], until is not None, is_counted
     return Estimate(n_requests, n_read, n_written, None if settings.price is None else cost, *how, n_tried)
 
 
