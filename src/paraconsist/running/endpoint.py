@@ -108,8 +108,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
         recorded = _recorded_method(job, at, prompt)
         method = recorded or (Method("generate") if prompt.scoring == "generate" else Method("label", top=20))
         job.identities = {**job.identities, name: identity_of(at, prompt, method)}
-        sets = job.groups[name][1]
-        sets = sets if until is None else [draw(bucket_set, until, job.options).whole for bucket_set in sets]
+        sets = [draw(whole, until, job.options).whole if until else whole for whole in job.groups[name][1]]
         asked = Pass(name, sets, prompt, method, job.store(name))
         parts = wanted_parts(method, len(prompt.label_names), {})
         is_written = method.scoring == "generate" or (recorded is None and prompt.scoring is None)  # maybe

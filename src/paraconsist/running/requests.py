@@ -29,8 +29,8 @@ from paraconsist.running.by_name import NamedRun, over_endpoint
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.running.run import distinct_rows
 
-#: What a batch file may hold: requests, and bytes.
-MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
+#: What a batch file may hold.
+MOST_BYTES = 200_000_000
 #: Where in a run folder the requests are, and the file beside them that says what they are.
 FOLDER, RECORD = "requests", "export.json"
 _FORMAT = "paraconsist-requests-1"
