@@ -42,6 +42,7 @@ from paraconsist.models.endpoint.protocol import (
     request_body,
     text_of,
     tokens_used,
+    without_system,
 )
 from paraconsist.models.endpoint.queue import Journal, add_up
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, PromptSettings
@@ -573,6 +574,17 @@ def test_requests():
         "logprobs": True,
         "top_logprobs": 5,
     }
+
+
+@pytest.mark.parametrize(
+    ("roles", "merged"), [("s", "s"), ("ssu", "ssu"), ("sau", "s a u"), ("sua", "su a"), ("ua", "u a"), ("u", "u")]
+)
+def test_instructions_stand_in_the_first_user_turn(roles, merged):
+    """A chat that was an instruction alone ended in a traceback, and the turn of an assistant became the user's."""
+    names = {"s": "system", "u": "user", "a": "assistant"}
+    chat = without_system([{"role": names[letter], "content": letter} for letter in roles])
+    assert [turn["content"].replace("\n\n", "") for turn in chat] == merged.split()
+    assert [turn["role"] for turn in chat] == ["assistant" if text == "a" else "user" for text in merged.split()]
 
 
 # results

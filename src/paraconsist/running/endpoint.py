@@ -292,7 +292,8 @@ def served_alone(settings: EndpointSettings) -> str:
     """Return the one model that an endpoint lists; InputError if it lists none, or several."""
     names = [str(entry["id"]) for entry in with_client(settings, find_key(settings), listed_models)]
     if len(names) != 1:
-        raise input_error("run", "name", "name the model, as the endpoint calls it", remedy=f"It lists {names}.")
+        remedy = f"It lists {names}." if names else f"{settings.url}/models lists none: is the server running?"
+        raise input_error("run", "name", "name the model, as the endpoint calls it", remedy=remedy)
     return names[0]
 
 

@@ -489,8 +489,10 @@ def request_body(
 
 
 def without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Return a chat with the instruction in the first user turn, for models whose template has no system turn."""
-    if messages[0]["role"] != "system":
-        return list(messages)
-    first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
-    return [first, *messages[2:]]
+    """Return a chat with the instructions in the first user turn, for models whose template has no system turn."""
+    turns, texts = list(messages), list[str]()
+    while turns and turns[0]["role"] == "system":
+        texts.append(turns.pop(0)["content"])
+    if texts and turns and turns[0]["role"] == "user":
+        texts.append(turns.pop(0)["content"])
+    return [*([{"role": "user", "content": "\n\n".join(texts)}] if texts else []), *turns]
