@@ -1,7 +1,11 @@
 """Questions of the user's own: files, functions, endpoints and models on this machine, from rows to numbers."""
 
+import asyncio
 import csv
 import json
+import os
+import signal
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -154,6 +158,28 @@ def test_the_command_line_asks_an_endpoint_and_goes_on(file, tmp_path):
     checked(pc.score(tmp_path / "run"))
     (values,) = command.json("score", tmp_path / "run").values()
     assert values["wording"]["wording_change"] == pytest.approx(WORDING_CHANGE, abs=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX: elsewhere SIGINT ends the process")
+def test_an_interrupt_in_a_notebook_sends_nothing_more(tmp_path):
+    """A notebook's loop is running, so a thread asks, and it went on to the last question."""
+    rows = [{"bucket_id": str(i // 2), "question": f"Wording {i}?"} for i in range(40)]
+
+    def interrupts(number, tag):
+        if number == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    async def cell():
+        return pc.run(server.url, rows, output=tmp_path, concurrency=2)
+
+    loop = asyncio.new_event_loop()
+    with FaultyServer(write=lambda text, body: text, script=interrupts, delay=0.02) as server, closing(loop):
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(cell())
+        assert len(server.received) < 12
+        loop.run_until_complete(cell())
+        assert len(server.sent()) == len(set(server.sent())) == 40
 
 
 def test_an_address_is_a_model(file, tmp_path):
