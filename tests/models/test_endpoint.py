@@ -170,7 +170,7 @@ def test_requests_that_fail_together_set_a_server_aside_once():
     """Eight at a time are no eight failures of it, after which all servers would be down."""
     one, two = (FaultyServer(script=first(*["503"] * 8), delay=0.05) for _ in range(2))
     with one, two:
-        client, texts = post(EndpointSettings([one.url, two.url], timeout=5.0, concurrency=16), n=20)
+        client, texts = post(EndpointSettings([one.url, two.url], timeout=5.0, concurrency=16, tries=4), n=20)
         assert (client.retries["503"], len(texts)) == (16, 20)
 
 
