@@ -103,7 +103,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
     bodies: list[Json] = []
     is_counted, until = True, check_until(job.options)
     for name, prompt in prompts.items():
-        n_bytes, texts, before = 0, list[bytes](), TokenUse(n_read, n_written)
+        n_bytes, texts, before = 0, list[bytes](), (n_read, n_written)
         at = prompt.over(settings)
         recorded = _recorded_method(job, at, prompt)
         method = recorded or (Method("generate") if prompt.scoring == "generate" else Method("label", top=20))

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
-from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -99,7 +98,7 @@ class EndpointSettings:
         for name in ("timeout", "requests_per_minute", "tokens_per_minute", "max_cost"):
             value = getattr(self, name)
             is_given = value is not None or name == "timeout"
-            if is_given and not (isinstance(value, Real) and 0 < value < math.inf):
+            if is_given and not (isinstance(value, (int, float)) and 0 < value < math.inf):
                 raise input_error("run", name, "be a number above 0", got=value)
         object.__setattr__(self, "price", _read_price(self.price))
         if self.max_cost is not None and self.price is None:
