@@ -169,10 +169,7 @@ def _pass(
     options: RunOptions,
     tried: set[str],
 ) -> Json:
-    """Ask about every distinct input of the sets (of one task) that the store holds no result for.
-
-    Those in `tried`, to which others are added, are not asked again: they failed in an earlier round of this call.
-    """
+    """Ask about every distinct input of the sets that is not `tried` yet and that the store holds no result for."""
     inputs = {i: _shown(prompt, task, row) for i, task, row in distinct_rows(group)}
     names = _names(group, prompt)
     words, started = names if prompt is None else prompt.template.words, time.perf_counter()

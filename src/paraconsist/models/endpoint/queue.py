@@ -318,10 +318,7 @@ def with_client(
     ask: Callable[[EndpointClient], Coroutine[Any, Any, T]],
     meter: Meter | None = None,
 ) -> T:
-    """Do asynchronous work with a client, from anywhere, also in a notebook, whose own loop is running.
-
-    An interrupt there stops what the thread sends; its answers that are under way are waited for.
-    """
+    """Do asynchronous work with a client, from anywhere, also in a notebook, whose own loop is running."""
     stops: list[Callable[[], object]] = []
 
     async def work() -> T:
@@ -339,7 +336,7 @@ def with_client(
             return future.result()
         finally:
             for stop in stops if not future.done() else ():
-                stop()
+                stop()  # an interrupt: nothing more is sent, and what is under way is waited for
 
 
 def write_texts(
