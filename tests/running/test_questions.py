@@ -408,6 +408,10 @@ def test_two_accepted_answers_in_a_bucket_are_refused_before_anything_is_asked(t
     words = "same gold label. 1 of 1 in table have two, such as 'days': 30 and 9."
     refuses(words, pc.run, app, rows, output=tmp_path / "run", version="1")
     assert not (tmp_path / "run").exists()
+    lettered = {"A": ["x", "y"], "B": ["y", "x"]}.items()
+    chosen = [{**row, "expected": letter, "choices": each} for row, (letter, each) in zip(rows, lettered, strict=True)]
+    words = "'days': A and B. Of choices in different orders give the text"
+    refuses(words, pc.run, app, chosen, output=tmp_path / "run", version="1")
     negated = [{**row, "role": role} for row, role in zip(rows, ("original", "negation"), strict=True)]
     pc.run(lambda texts: texts, negated, output=tmp_path / "run", version="1")
 

@@ -335,6 +335,8 @@ def _check_gold(bucket_set: BucketSet) -> None:
         pair = " and ".join(names.get(label, "none" if label == -1 else label) for label in (labels[0], labels[-1]))
         remedy = f"{len(differing):,} of {len(gold):,} in {bucket_set.name} have two, "
         remedy += f"such as {first['bucket_id']!r}: {pair}."
+        if bucket_set.task is QUESTIONS and any(bucket_set.table[CHOICES].to_pylist()):
+            remedy += " Of choices in different orders give the text, not the letter."
         raise input_error("run", "label", "give every row of a bucket the same gold label", remedy=remedy)
 
 
