@@ -191,6 +191,15 @@ def test_what_a_function_closes_over_needs_a_version(rows, tmp_path):
     refuses("`version` must be given", pc.run, lambda texts: weights * len(texts), str(rows), output=tmp_path / "run")
 
 
+def test_answers_among_three_labels_are_not_read_as_those_among_two(tmp_path):
+    """Without prompts, which name the labels, the third label of one set was the first of another."""
+    texts = [{"bucket_id": "b", "premise": f"p{i}", "hypothesis": "h"} for i in range(2)]
+    asking = {"output": tmp_path / "run", "columns": True, "version": "1"}
+    pc.run(lambda rows: ["contradiction"] * len(rows), [{**row, "label": "neutral"} for row in texts], **asking)
+    two = [{**row, "label": "not_entailment"} for row in texts]
+    refuses("labels: None there, 'not_entailment' now", pc.run, lambda rows: ["entailment"] * len(rows), two, **asking)
+
+
 @pytest.mark.parametrize("option", [{"noise_floor": 1}, {"device": "cpu"}, {"compile": True}, {"dtype": "bfloat16"}])
 def test_options_of_loaded_models_are_refused(rows, tmp_path, option):
     (name,) = option

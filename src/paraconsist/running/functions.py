@@ -53,12 +53,14 @@ class Function:
     columns: bool = False
     batch_size: int = 64  # inputs a call, at most
 
-    def identity(self, prompt: Prompt | None) -> dict[str, str]:
-        """What the predictions file records of the model."""
+    def identity(self, prompt: Prompt | None, asked: BucketSet) -> dict[str, str]:
+        """What the predictions file records of the model; `asked` is one of the sets."""
         own = getattr(self.call, "__qualname__", type(self.call).__qualname__)
         name = self.name or f"{getattr(self.call, '__module__', '')}.{own}"
         version = self._source() if self.version is None else self.version
         identity = {"model": name, "kind": "function", "version": version, "inputs": "columns"}
+        if prompt is None and asked.label_names != asked.task.label_names:  # which are stored as numbers
+            identity["labels"] = ", ".join(asked.label_names)
         return identity if prompt is None else identity | {"inputs": prompt.template.name, "prompt_hash": prompt.hash}
 
     def _source(self) -> str:
@@ -123,7 +125,7 @@ def run_function(
         for name, (_, group) in job.groups.items()
     }
     job.match_labels({name: _names(group, prompts[name]) for name, (_, group) in job.groups.items()})
-    job.identities = {name: function.identity(prompt) for name, prompt in prompts.items()}
+    job.identities = {name: function.identity(prompts[name], group[0]) for name, (_, group) in job.groups.items()}
     passes: dict[str, Json] = {}
     with locked(job.folder.path, "run", "output"):
         job.folder.open(job.identities, overwrite=options.overwrite)
