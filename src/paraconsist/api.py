@@ -93,7 +93,7 @@ def run(
 
     column = [f"{field}={own}" for field, own in column.items()] if isinstance(column, Mapping) else column
     kinds = (Function, LoadOptions, RunOptions, EndpointSettings, PromptOptions)
-    names: dict[Any, set[str]] = {kind: {option.name for option in fields(kind)} for kind in kinds}
+    names: dict[Any, set[str]] = {kind: {option.name for option in fields(kind)} - {"urls"} for kind in kinds}
     known = {*signature(run).parameters, *chain.from_iterable(names.values())} - {"options", "call"}
     for name in options:
         if name not in known:

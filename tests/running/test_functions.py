@@ -177,15 +177,27 @@ def test_a_changed_function_is_another_model(rows, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "function", [Counting(number), partial(map, number), print], ids=["object", "partial", "print"]
+    "function",
+    [Counting(number), Counting(number).__call__, partial(map, number), print],
+    ids=["object", "method", "partial", "print"],
 )
 def test_what_has_no_source_of_its_own_needs_a_version(rows, tmp_path, function):
+    """Of two objects the second got the answers of the first's method."""
     refuses("`version` must be given", pc.run, function, str(rows), output=tmp_path / "run")
 
 
 def test_what_a_function_closes_over_needs_a_version(rows, tmp_path):
     weights = [1]
     refuses("`version` must be given", pc.run, lambda texts: weights * len(texts), str(rows), output=tmp_path / "run")
+
+
+def test_answers_among_three_labels_are_not_read_as_those_among_two(tmp_path):
+    """Without prompts, which name the labels, the third label of one set was the first of another."""
+    texts = [{"bucket_id": "b", "premise": f"p{i}", "hypothesis": "h"} for i in range(2)]
+    asking = {"output": tmp_path / "run", "columns": True, "version": "1"}
+    pc.run(lambda rows: ["contradiction"] * len(rows), [{**row, "label": "neutral"} for row in texts], **asking)
+    two = [{**row, "label": "not_entailment"} for row in texts]
+    refuses("labels: None there, 'not_entailment' now", pc.run, lambda rows: ["entailment"] * len(rows), two, **asking)
 
 
 @pytest.mark.parametrize("option", [{"noise_floor": 1}, {"device": "cpu"}, {"compile": True}, {"dtype": "bfloat16"}])
