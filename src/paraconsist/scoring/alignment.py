@@ -51,8 +51,8 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
 
     Rows of a bucket are matched by their own id (the stratum `ROW_ID`) where all files have one, else by role and place
     in the bucket: that changes nothing for accuracy and consistency, which only count. Of agents, whose runs are no
-    pairs, as many runs of a task are kept as every model has. InputError if no bucket is common, a common one has other rows, roles, gold labels or allowed labels in another file, or labels are names here
-    and numbers there.
+    pairs, as many runs of a task are kept as every model has. InputError if no bucket is common, a common one has other
+    rows, roles, gold labels or allowed labels in another file, or labels are names here and numbers there.
     """
     reference, *others = rows_of
     _check_kinds(rows_of)
