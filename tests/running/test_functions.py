@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -287,3 +288,17 @@ def test_a_server_model_without_its_address_is_no_function(tmp_path, rows, comma
     said = command.refused("run", "--model", "string:cap", "--dataset", str(rows), "--output", str(tmp_path / "run"))
     assert "`--model` must be in module string; got 'string:cap'." in said
     assert "--endpoint" not in said
+
+
+@pytest.mark.faults
+def test_options_of_another_type_are_refused_by_name_and_a_name_alone_is_a_list_of_one(tmp_path):
+    """A TypeError in both, and a column called l."""
+    frame = pd.DataFrame(
+        [{"bucket_id": i // 2, "question": f"Question {i}?", "lang": "de" if i < 2 else "en"} for i in range(6)]
+    )
+    more = {"output": tmp_path / "run", "version": "1"}
+    for name, value in (("limit", "5"), ("until", 0.5)):
+        refuses(f"`{name}` must be", pc.run, Counting(lambda text: "yes"), frame, **more, **{name: value})
+    run = pc.run(Counting(lambda text: "yes"), frame, stratum="lang", **more)
+    (values,) = run.score().to_dict().values()
+    assert list(values["strata"]["lang"]) == ["de", "en"]
