@@ -74,7 +74,7 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
     if any(len(buckets) > len(common) for buckets in of_model.values()):
         had = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
         notes.append(f"compared on {plural(n_common, 'common bucket')}; {had}")
-    if all(rows.calls is not None for rows in kept.values()):
+    if all(rows.calls is not None and rows.are_runs for rows in kept.values()):
         kept = _as_many_runs(kept, common, notes)
     by_id = all(ROW_ID in rows.strata for rows in kept.values())
     ordered = {name: rows.take(np.lexsort(_keys(rows, by_id)[::-1])) for name, rows in kept.items()}
@@ -90,6 +90,8 @@ def _as_many_runs(kept: Mapping[str, Rows], common: NDArray[Any], notes: list[st
     """Return as many runs of each task, the first ones, as every model has; a note says of what some were left out."""
     tasks = {name: np.searchsorted(common, np.asarray(rows.buckets)) for name, rows in kept.items()}
     fewest = np.min([np.bincount(task) for task in tasks.values()], axis=0)
+    if all((np.bincount(task) == fewest).all() for task in tasks.values()):
+        return dict(kept)
     first = {}
     for name, task in tasks.items():
         order, sizes = np.argsort(task, kind="stable"), np.bincount(task)
@@ -97,8 +99,8 @@ def _as_many_runs(kept: Mapping[str, Rows], common: NDArray[Any], notes: list[st
         place[order] = np.arange(len(task)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         first[name] = replace(kept[name], strata={}).where(place < fewest[task])
     n_runs = len(next(iter(first.values())))
-    if more := [f"{name} has {len(rows):,}" for name, rows in kept.items() if len(rows) > n_runs]:
-        notes.append(f"compared on {plural(n_runs, 'run')}, as many of each task as all have; {', '.join(more)}")
+    more = ", ".join(f"{name} has {len(rows):,}" for name, rows in kept.items() if len(rows) > n_runs)
+    notes.append(f"compared on {plural(n_runs, 'run')}, as many of each task as all have; {more}")
     return first
 
 
