@@ -90,8 +90,6 @@ def _as_many_runs(kept: Mapping[str, Rows], common: NDArray[Any], notes: list[st
     """Return as many runs of each task, the first ones, as every model has; a note says of what some were left out."""
     tasks = {name: np.searchsorted(common, np.asarray(rows.buckets)) for name, rows in kept.items()}
     fewest = np.min([np.bincount(task) for task in tasks.values()], axis=0)
-    if all((np.bincount(task) == fewest).all() for task in tasks.values()):
-        return dict(kept)
     first = {}
     for name, task in tasks.items():
         order, sizes = np.argsort(task, kind="stable"), np.bincount(task)
@@ -99,8 +97,8 @@ def _as_many_runs(kept: Mapping[str, Rows], common: NDArray[Any], notes: list[st
         place[order] = np.arange(len(task)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         first[name] = replace(kept[name], strata={}).where(place < fewest[task])
     n_runs = len(next(iter(first.values())))
-    more = ", ".join(f"{name} has {len(rows):,}" for name, rows in kept.items() if len(rows) > n_runs)
-    notes.append(f"compared on {plural(n_runs, 'run')}, as many of each task as all have; {more}")
+    if more := [f"{name} has {len(rows):,}" for name, rows in kept.items() if len(rows) > n_runs]:
+        notes.append(f"compared on {plural(n_runs, 'run')}, as many of each task as all have; {', '.join(more)}")
     return first
 
 
