@@ -4,6 +4,7 @@ import math
 from html.parser import HTMLParser
 
 import pytest
+from markdown_it import MarkdownIt
 
 import paraconsist as pc
 from paraconsist.reporting.table import (
@@ -87,6 +88,14 @@ def test_markdown_escapes_and_keeps_as_many_cells_in_each_line():
     assert "&lt;b&gt;&amp;" in lines[-1]
 
 
+@pytest.mark.parametrize("name", ["__main__.app", "_a", "a__b_", "# 1", "- a", "12. b", "3) c", "+ d", "a $x$ b"])
+def test_markdown_renders_to_the_names_that_it_was_given(name):
+    """``__main__.app`` lost its underscores, and a finding on the set ``1. one`` was an item of a list."""
+    made = MarkdownIt("commonmark").enable("table").render(as_markdown([Line(name), table("", ["a"], [[name]])]))
+    assert made.startswith(f"<p>{name}</p>")
+    assert f"<td>{name}</td>" in made
+
+
 def test_html_of_the_page_escapes_links_and_explains():
     cells = parsed(to_html(TABLE, lambda label, meaning: f"<i>{label}: {meaning}</i>"))
     assert cells.rows[0] == ["model", "PC P_C: right alike", "A perturbed A perturbed: accuracy", "change"]
@@ -117,6 +126,8 @@ def test_latex_is_booktabs_without_an_active_sign():
     assert r"\$\%\#" in made
     assert made.endswith("% a % note")
     assert r"{[}b] & 1 \\" in as_latex([table("", ["a", "n"], [["[b]", "1"]])])
+    assert r"{*}b & $-$1 \\" in as_latex([table("", ["a", "n"], [["*b", "-1"]])])  # else a star of the break before
+    assert "gpt-4, v-2.5, 1.0e-05 & $-$1" in as_latex([table("", ["a", "n"], [["gpt-4, v-2.5, 1.0e-05", "-1"]])])
 
 
 @pytest.mark.parametrize("result", ["score", "compare"])
