@@ -9,11 +9,14 @@ from unittest.mock import patch
 from urllib.parse import parse_qs
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.report import rows, write_run
 
 from paraconsist.cli.app import main
-from paraconsist.reporting.page import write
+from paraconsist.reporting.page import load_models, write
+from paraconsist.reporting.page.figures import report_plots
+from paraconsist.reporting.page.models import Report
 
 FAST = ("--n-resamples", "300")
 
@@ -184,3 +187,15 @@ def test_of_many_models_only_differences_from_the_best_are_listed(tmp_path):
     ranked = re.findall(r'<span class="who">(m\d)', text)  # as the bars of the first screen
     assert [line[0]["text"].strip() for line in headline[1:]] == ranked
     assert sorted(ranked) == [f"m{i}" for i in range(8)] != ranked
+
+
+def test_sets_of_one_config_have_lines_of_their_own(tmp_path):
+    """`org/a:default` and `org/b:default` were two points on one line, both called `default`."""
+    rows = {"bucket_id": [i // 2 for i in range(24)], "role": ["original", "swap"] * 12, "label": ["x"] * 24}
+    for name, prediction in (("a", ["x", "x", "x", "y"] * 6), ("b", ["x", "y", "y", "x", "x", "x"] * 4)):
+        pd.DataFrame({**rows, "prediction": prediction}).to_csv(tmp_path / f"{name}.csv", index=False)
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    report = Report(load_models(paths, names=["m", "m"], sets=["org/a:default", "org/b:default"]))
+    (plot,) = (placed.plot for placed in report_plots(report) if placed.section == "inconsistency")
+    assert "symmetric org/a:default: 50.0 %" in plot.description
+    assert "symmetric org/b:default: 66.7 %" in plot.description

@@ -284,12 +284,15 @@ def _changes(report: Report, name: str, number: int) -> Iterator[Placed]:
 
 
 def _inconsistencies(by_model: ByModel) -> Iterator[Placed]:
+    names = set_names(by_model)
+    configs = [name.partition(":")[2] or name for name in names]
+    labels = dict(zip(names, configs if len({*configs}) == len(names) else names, strict=True))
     lines = [
         line
         for spec in rates_of(measures_of(by_model))
         for name, model, _, values in results_of(by_model, spec.name)
         for href in [link(set=name, model=model, show="broken")]
-        for line in _line(spec.short, name.partition(":")[2] or name, model, values, spec.headline, href)
+        for line in _line(spec.short, labels[name], model, values, spec.headline, href)
     ]
     if lines:
         symbol = common_symbol(rates_of(measures_of(by_model)))
