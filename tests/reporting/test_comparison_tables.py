@@ -73,6 +73,9 @@ def test_a_constant_answer_is_in_no_ranks_and_in_no_matrix() -> None:
     for _, matrix in matrices([found]):
         assert [row[0].text for row in matrix.rows] == list(found.ranking.steadiness)
     assert "Differences from" not in next(differences([found])).title
+    few = pc.compare(*tables[:3], names=list("abc"), n_resamples=200, n_permutations=200)
+    assert list(few.sets[0].ranking.steadiness) == ["b", "c"]
+    assert list(matrices(few.sets)) == []  # it was the best of three there
 
 
 def test_the_p_of_differences_is_explained_by_its_own_column() -> None:

@@ -14,6 +14,7 @@ import pytest
 from helpers.report import rows, write_run
 
 from paraconsist.cli.app import main
+from paraconsist.data.options import SourceOptions
 from paraconsist.reporting.page import load_models, write
 from paraconsist.reporting.page.figures import report_plots
 from paraconsist.reporting.page.models import Report
@@ -199,3 +200,16 @@ def test_sets_of_one_config_have_lines_of_their_own(tmp_path):
     (plot,) = (placed.plot for placed in report_plots(report) if placed.section == "inconsistency")
     assert "symmetric org/a:default: 50.0 %" in plot.description
     assert "symmetric org/b:default: 66.7 %" in plot.description
+
+
+def test_the_extent_of_a_plot_is_of_models_whose_consistency_means_something(tmp_path):
+    """A constant answer was the end of every range of strata, and of broken rules."""
+    rows = {"bucket_id": [i // 2 for i in range(48)], "role": ["original", "swap"] * 24}
+    rows |= {"label": ["x", "x", "y", "y"] * 12, "kind": ["u"] * 24 + ["v"] * 24}
+    frame = pd.DataFrame({**rows, "a": ["x", "y", "y", "y"] * 12, "constant": "x"})
+    frame.to_csv(tmp_path / "two.csv", index=False)
+    read = SourceOptions(prediction="a,constant", stratum=("kind",))
+    placed = report_plots(Report(load_models([tmp_path / "two.csv"], read=read)))
+    said = {one.section: one.finding for one in placed if one.section in ("strata", "inconsistency")}
+    assert said["strata"] == "Tau sym.: 0.0 % (label y) to 100.0 % (label x)"
+    assert said["inconsistency"] == "Broken rules (tau): 50.0 %"

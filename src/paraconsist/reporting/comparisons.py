@@ -266,11 +266,12 @@ def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> It
         for spec in (compared_by(measure) for measure in dict.fromkeys(pair.measure for pair in comparison.pairs)):
             pairs = {(pair.first, pair.second): pair for pair in comparison.pairs if pair.measure == spec.name}
             ranks = {row["model"]: row for row in comparison.ranked_by(spec.name)}
-            models = list(ranks) or list(dict.fromkeys(model for names in pairs for model in names))
+            able = (model for names in pairs for model in names if model not in comparison.ranking.unranked)
+            models = list(ranks or dict.fromkeys(able))
             if len(models) < 3 or not any(known(pair.result["difference"]) for pair in pairs.values()):
                 continue
             of_set = comparison.set if linked and place < len(comparisons) else None
-            columns, caption = [MODEL], "Models are in the order of their steadiness."
+            columns, caption = [MODEL], "Models are in the order of their steadiness." * bool(ranks)
             rows = [[Cell(model, head=True)] for model in models]
             if ranks and spec.mean_over != "buckets":  # no second ranking beside that by steadiness
                 columns += [Column("rank"), Column("group", words=True)]

@@ -262,7 +262,8 @@ def _strata(by_model: ByModel, name: str, number: int) -> Iterator[Placed]:
         caption = f"{what} each part of the set{', with its interval' * any(has_ends)}; further {better} is better."
         caption += " A hollow mark has no interval." * (any(has_ends) and not all(has_ends))
         plot = forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, lines)
-        yield Placed("strata", name, plot, _after(spec.symbol, _of_lines(lines)))
+        able = [line for line in lines if not by_model[line.model][name].degenerate]
+        yield Placed("strata", name, plot, _after(spec.symbol, _of_lines(able)))
 
 
 def _changes(report: Report, name: str, number: int) -> Iterator[Placed]:
@@ -287,18 +288,17 @@ def _inconsistencies(by_model: ByModel) -> Iterator[Placed]:
     names = set_names(by_model)
     configs = [name.partition(":")[2] or name for name in names]
     labels = dict(zip(names, configs if len({*configs}) == len(names) else names, strict=True))
-    lines = [
-        line
-        for spec in rates_of(measures_of(by_model))
-        for name, model, _, values in results_of(by_model, spec.name)
-        for href in [link(set=name, model=model, show="broken")]
-        for line in _line(spec.short, labels[name], model, values, spec.headline, href)
-    ]
+    lines, able = list[Line](), list[Line]()
+    for spec in rates_of(measures_of(by_model)):
+        for name, model, scored, values in results_of(by_model, spec.name):
+            href = link(set=name, model=model, show="broken")
+            lines += (line := _line(spec.short, labels[name], model, values, spec.headline, href))
+            able += [] if scored.degenerate else line
     if lines:
         symbol = common_symbol(rates_of(measures_of(by_model)))
         caption = f"Share of broken rules ({symbol}), with its interval; further left is better."
         plot = forest_plot("inconsistency", "Inconsistency of every set", caption, f"{symbol}, %", lines)
-        yield Placed("inconsistency", "", plot, _after(f"broken rules ({symbol})", _of_lines(lines)))
+        yield Placed("inconsistency", "", plot, _after(f"broken rules ({symbol})", _of_lines(able)))
 
 
 def _variants(by_model: ByModel) -> Iterator[Placed]:
