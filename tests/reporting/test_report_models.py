@@ -18,6 +18,7 @@ from paraconsist.data.options import SourceOptions
 from paraconsist.reporting.page import load_models, write
 from paraconsist.reporting.page.figures import report_plots
 from paraconsist.reporting.page.models import Report
+from paraconsist.reporting.page.screen import blocks, title
 
 FAST = ("--n-resamples", "300")
 
@@ -213,3 +214,21 @@ def test_the_extent_of_a_plot_is_of_models_whose_consistency_means_something(tmp
     said = {one.section: one.finding for one in placed if one.section in ("strata", "inconsistency")}
     assert said["strata"] == "Tau sym.: 0.0 % (label y) to 100.0 % (label x)"
     assert said["inconsistency"] == "Broken rules (tau): 50.0 %"
+
+
+def test_no_finding_is_of_a_constant_answer(tmp_path):
+    """It set the least share of changed answers on one set, and of several the first end of the title's range."""
+    rows = {"bucket_id": [i // 3 for i in range(72)], "role": ["original", "paraphrase", "paraphrase"] * 24}
+    frame = pd.DataFrame({**rows, "label": ["x", "x", "x", "y", "y", "y"] * 12, "constant": "x"})
+    frame["a"] = frame["label"].where(frame.index % 4 > 0, "y")
+    frame["b"] = frame["label"].where(frame.index % 3 > 0, "y")
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    report = Report(load_models([tmp_path / "all.csv"], read=SourceOptions(prediction="a,b,constant")))
+    said = {one.section: one.finding for one in report_plots(report)}
+    assert said["flips"] == "Rewordings with another answer than their original: 37.5 % (a) to 50.0 % (b)"
+    files = []
+    for column in ("a", "constant"):
+        files.append(tmp_path / f"{column}.csv")
+        frame.rename(columns={column: "prediction"}).drop(columns=["b"]).to_csv(files[-1], index=False)
+    report = Report(load_models(files, names=["m", "m"], sets=["s", "t"]))
+    assert title(report, blocks(report)) == "How consistent is m?"

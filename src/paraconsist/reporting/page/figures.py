@@ -277,9 +277,8 @@ def _changes(report: Report, name: str, number: int) -> Iterator[Placed]:
     if lines:
         caption = "Share of rewordings that get another answer than their original; further left is better."
         title, axis = f"Changed answers, {name}", "changed answers, %"
-        changes = [
-            (line.model, line.value) for line in lines if (line.heading, line.label) == ("", PARTS[CHANGE.headline])
-        ]
+        whole = [line for line in lines if (line.heading, line.label) == ("", PARTS[CHANGE.headline])]
+        changes = [(line.model, line.value) for line in whole if not report.by_model[line.model][name].degenerate]
         plot = forest_plot(f"changes-{number}", title, caption, axis, lines)
         yield Placed("flips", name, plot, _after("rewordings with another answer than their original", extent(changes)))
 

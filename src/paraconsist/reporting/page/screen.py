@@ -164,7 +164,8 @@ def title(report: Report, blocks: Sequence[Block]) -> str:
     if len(report.models) > 1:
         return f"{len(report.models)} models on {len(blocks)} sets: how consistent are they?"
     name = _called(report.models[0].name) or "the model"
-    rates = [s.wording.wording_change for s in report.models[0].sets.values() if s.wording is not None]
+    able = [scored for scored in report.models[0].sets.values() if not scored.degenerate]
+    rates = [scored.wording.wording_change for scored in able if scored.wording is not None]
     if len(rates) < len(blocks) or not rates:
         return f"How consistent is {name}?"
     low, high = (percent(end(rates)) for end in (min, max))
