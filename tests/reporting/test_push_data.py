@@ -19,6 +19,7 @@ import paraconsist as pc
 from paraconsist.data.bucket_sets import declared_label_names
 from paraconsist.data.predictions import read_predictions, write_predictions
 from paraconsist.measures.catalogue import scored_measures
+from paraconsist.reporting.hub.bucket_sets import own_dataset
 from paraconsist.reporting.hub.runs import eval_result_entries, run_dataset
 
 pytestmark = OLD_UPLOADS
@@ -505,3 +506,13 @@ def test_the_card_of_a_run_without_gold_labels_shows_the_wording_change(tmp_path
     assert "| table | wording_change | 0.3333 |" in card
     assert "undefined |" not in card
     assert "- table: `wording_change|" in card
+
+
+def test_labels_and_names_are_text_on_the_card_of_a_file(tmp_path):
+    """A label `<pos>` was a tag of HTML, which shows nothing, and `__set__` a bold word."""
+    rows = [{"bucket_id": label, "text": label, "label": label} for label in ("<pos>", "ne|g")]
+    (tmp_path / "__set__.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    push = own_dataset(tmp_path / "__set__.jsonl", "org/mine", tmp_path, task="sentiment")
+    card = push.files[0].content.decode()
+    assert "| labels | &lt;pos&gt;, ne\\|g |" in card
+    assert "# \\_\\_set\\_\\_" in card
