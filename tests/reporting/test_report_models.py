@@ -180,7 +180,7 @@ def test_of_many_models_only_differences_from_the_best_are_listed(tmp_path):
     """FAULTS P14: twelve models made 198 lines; signatures of pairs are said once."""
     text = written(tmp_path, runs(tmp_path, *np.linspace(0.4, 0.97, 8)))
     page = tables(text)
-    assert len(page["Differences from the best model, in points"]) == 1 + 7 * 3
+    assert len(page["Differences from the model that is ranked first, in points"]) == 1 + 7 * 3
     assert len(page["Differences in PC, in points, toy:set"]) == 1 + 8
     assert "Differences between the models, in points" not in page
     assert len(re.findall(r"<dt>toy:set, 28 pairs</dt>", unescape(text))) == 1

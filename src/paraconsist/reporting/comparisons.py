@@ -72,14 +72,15 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
             yield corrected(of_set, comparison.checked)
         unparsed = [f"{plural(n, 'unparsed answer')} of {model}" for model, n in comparison.n_unparsed.items() if n]
         if len(shown) < len(comparison.pairs):
-            unparsed.append(f"{len(shown)} of {len(comparison.pairs)} pairs are shown, those of the best model")
+            of_all = f"{len(shown)} of {len(comparison.pairs)} pairs are shown"
+            unparsed.append(f"{of_all}, those of the model that is ranked first")
         unparsed += [f"{model} is not ranked: {why}" for model, why in comparison.ranking.unranked.items()]
         signatures = [pair.result["signature"] for pair in comparison.pairs]
         yield from remarks([*unparsed, *comparison.warnings], signatures)
 
 
 def best_of_many(comparison: SetComparison) -> dict[str, str]:
-    """Return the best model by each measure of more pairs than are listed; the steadiest by the wording change."""
+    """Return the first model by each measure of more pairs than are listed; of wordings it is the steadiest."""
     n_pairs = Counter(pair.measure for pair in comparison.pairs)
     ranked = {measure: comparison.ranked_by(measure) for measure, n in n_pairs.items() if n > MOST_PAIRS}
     return {measure: rows[0].model for measure, rows in ranked.items() if rows}
@@ -233,7 +234,7 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
         "Positive: the first model has the higher value. Both models on the same buckets. The interval is of the "
         "difference, which the overlap of two intervals does not show, and holds 0 just where p is above .05 (at 95 %)."
     )
-    what = "from the best model" if is_long else "between the models"
+    what = "from the model that is ranked first" if is_long else "between the models"
     yield Table(f"Differences {what}, in points", columns, rows, caption)
 
 

@@ -127,7 +127,7 @@ def difference_plots(compared: Sequence[SetComparison], problem: str = "problem"
             lines += [_difference(heading, name, pair, names, is_turned=pair.first == turned) for pair in pairs]
         if lines:
             error = f"{1.0 - _level(all_pairs[0]):.2g}".removeprefix("0")
-            what = "each model less the best of them" if best else "the first model less the second"
+            what = "each model less the one that is ranked first" if best else "the first model less the second"
             over = plural(comparison.n_common_buckets, problem)
             if n := sorted(pair.result["n_common"] for pair in listed if compared_by(pair.measure).is_conditional):
                 over = f"the rows that count for both ({' to '.join(map(count, dict.fromkeys([n[0], n[-1]])))})"
