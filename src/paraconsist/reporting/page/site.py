@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import unicodedata
@@ -20,6 +19,7 @@ from paraconsist.files import launched, locked, staged, write_text, writing
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, Quantity, scored_measures
 from paraconsist.reporting.comparisons import matrices, rank_words
 from paraconsist.reporting.formatting import Values, plural
+from paraconsist.reporting.page.browser import script_json
 from paraconsist.reporting.page.models import Model, Progress, Report, ReportOptions, load_models
 from paraconsist.reporting.page.provenance import signatures
 from paraconsist.reporting.page.screen import ranked
@@ -178,7 +178,7 @@ def write_site(
         with writing("report", "site", folder):
             write_text(folder / ".nojekyll", "")  # GitHub Pages serves the files as they are
             if space and not (folder / "README.md").exists():
-                card = f"---\ntitle: {json.dumps(title)}\nsdk: static\napp_file: index.html\n---\n"
+                card = f"---\ntitle: {script_json(title)}\nsdk: static\napp_file: index.html\n---\n"
                 write_text(folder / "README.md", f"{card}\nWritten by paraconsist.\n")
             write_text(folder / _INDEX, index)
     return SiteWritten(folder / _INDEX, len(models), n_bytes)
