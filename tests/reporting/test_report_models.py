@@ -232,3 +232,10 @@ def test_no_finding_is_of_a_constant_answer(tmp_path):
         frame.rename(columns={column: "prediction"}).drop(columns=["b"]).to_csv(files[-1], index=False)
     report = Report(load_models(files, names=["m", "m"], sets=["s", "t"]))
     assert title(report, blocks(report)) == "How consistent is m?"
+
+
+def test_the_pages_words_leave_names_and_methods_as_they_are():
+    """The model `paraphrase-MiniLM` was called `rewording-MiniLM` where it is not ranked."""
+    sentence = "paraphrase-MiniLM: 3 paraphrases of a bucket, ci:bucket-logit-t, org/paraphrase"
+    expected = "paraphrase-MiniLM: 3 rewordings of a problem, ci:bucket-logit-t, org/paraphrase"
+    assert write._to_page_words(sentence, "problem") == expected

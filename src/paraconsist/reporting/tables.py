@@ -562,7 +562,7 @@ def invariance(values: Values) -> Table:
         "p-value": Cell(values.get("p_value"), unit=NUMBER),
         "accuracy on originals": Cell(values.get("accuracy"), unit=SHARE),
         "accuracy on transformed items": Cell(values.get("transformed_accuracy"), unit=SHARE),
-        "difference, points": Cell(values.get("accuracy_difference"), ends, PERCENT),
+        "lost by the change, points": Cell(values.get("accuracy_difference"), ends, PERCENT),
         "right on the original only": Cell(values.get("n10")),
         "right on the transformed only": Cell(values.get("n01")),
         "items": Cell(values.get("n")),

@@ -325,7 +325,7 @@ def _in_page_words(table: Table, noun: str) -> Table:
 
 def _to_page_words(text: str, noun: str) -> str:
     words = _PAGE_WORDS[noun]
-    pattern = rf"(?<!no )(?<!role )(?<!`)\b({'|'.join(words)})(?=s?\b)"
+    pattern = rf"(?<!no )(?<!role )(?<![`/:-])\b({'|'.join(words)})(?=s?\b(?!-))"
     return re.sub(pattern, lambda word: words[word[0]], text)
 
 
