@@ -16,6 +16,7 @@ from helpers.report import rows, write_run
 from paraconsist.cli.app import main
 from paraconsist.data.options import SourceOptions
 from paraconsist.reporting.page import load_models, write
+from paraconsist.reporting.page.aligned import align
 from paraconsist.reporting.page.figures import report_plots
 from paraconsist.reporting.page.models import Report
 from paraconsist.reporting.page.screen import blocks, title
@@ -239,3 +240,12 @@ def test_the_pages_words_leave_names_and_methods_as_they_are():
     sentence = "paraphrase-MiniLM: 3 paraphrases of a bucket, ci:bucket-logit-t, org/paraphrase"
     expected = "paraphrase-MiniLM: 3 rewordings of a problem, ci:bucket-logit-t, org/paraphrase"
     assert write._to_page_words(sentence, "problem") == expected
+
+
+def test_without_gold_labels_the_table_of_problems_is_of_the_wording_change(tmp_path):
+    """It was called "Prompt sensitivity: broken rules", which is of right answers."""
+    frame = pd.DataFrame({"bucket_id": [i // 3 for i in range(36)], "a": ["x", "x", "y"] * 12, "b": ["x", "y"] * 18})
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    report = Report(load_models([tmp_path / "all.csv"], read=SourceOptions(prediction="a,b")))
+    ((_, table),) = write.heat_maps([*report.aligned, align("one", {"a": report.by_model["a"]["all"]})])
+    assert table.title == "Wording change, in per cent, all"
