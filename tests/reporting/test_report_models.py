@@ -249,3 +249,16 @@ def test_without_gold_labels_the_table_of_problems_is_of_the_wording_change(tmp_
     report = Report(load_models([tmp_path / "all.csv"], read=SourceOptions(prediction="a,b")))
     ((_, table),) = write.heat_maps([*report.aligned, align("one", {"a": report.by_model["a"]["all"]})])
     assert table.title == "Wording change, in per cent, all"
+
+
+def test_a_constant_answer_is_no_end_of_flips_by_sureness(tmp_path):
+    rows = {"bucket_id": [i // 3 for i in range(72)], "role": ["original", "paraphrase", "paraphrase"] * 24}
+    frame = pd.DataFrame({**rows, "label": ["x", "x", "x", "y", "y", "y"] * 12, "confidence": 0.5})
+    answers = {"a": frame["label"].where(frame.index % 4 > 0, "y"), "b": frame["label"].where(frame.index % 3 < 2, "y")}
+    for name, prediction in {**answers, "constant": "x"}.items():
+        frame.assign(prediction=prediction).to_csv(tmp_path / f"{name}.csv", index=False)
+    paths = [tmp_path / f"{name}.csv" for name in (*answers, "constant")]
+    read = SourceOptions(confidence="confidence")
+    report = Report(load_models(paths, names=["a", "b", "constant"], sets=["s"] * 3, read=read))
+    said = {one.section: one.finding for one in report_plots(report)}
+    assert said["sureness"] == "Lost or gained: 25.0 % (b) to 37.5 % (a) of answers to rewordings"

@@ -226,8 +226,9 @@ def _sureness(report: Report) -> Iterator[Placed]:
     for number, (name, models) in enumerate(report.sureness.items()):
         said = models[0].sentence.partition(";")[0]
         if len(models) > 1:
-            flips = extent([(one.model, float(np.mean(one.lost | one.gained))) for one in models])
-            said = f"lost or gained: {flips} of answers to rewordings"
+            able = [one for one in models if not report.by_model[one.model][name].degenerate]
+            flips = extent([(one.model, float(np.mean(one.lost | one.gained))) for one in able])
+            said = f"lost or gained: {flips} of answers to rewordings" * bool(able)
         plot = sureness_plot(f"sureness-{number}", name, models)
         yield Placed("sureness", name, plot, f"{said[:1].upper()}{said[1:]}")
 
