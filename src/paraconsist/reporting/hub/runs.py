@@ -231,10 +231,13 @@ def _card(repo_id: str, results: Mapping[str, Saved], predictions: list[str], ha
 
 
 def _shown(result: Saved) -> Saved:
-    """Return the results of a set that its card shows; without gold labels the wording change for undefined ones."""
-    measures, wording = result["measures"], result.get("wording")
-    known_of = {name: of for name, of in measures.items() if known(of.get(CATALOGUE[name].headline))}
-    return {**known_of, WORDING_CHANGE.key: wording} if wording and len(known_of) < len(measures) else measures
+    """Return the results of a set that its card shows: without gold labels the wording change for undefined ones."""
+    measures: Saved = result["measures"]
+    wording: Saved | None = result.get("wording")
+    if not wording or result["majority_rate"] is not None:
+        return measures
+    known_of = {name: values for name, values in measures.items() if known(values.get(CATALOGUE[name].headline))}
+    return {**known_of, WORDING_CHANGE.key: wording}
 
 
 def _table_rows(name: str, result: Saved) -> Iterator[Sequence[str]]:
