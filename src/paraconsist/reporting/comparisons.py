@@ -98,12 +98,13 @@ def corrected(of_set: str, differences: Sequence[CheckedDifference]) -> Table:
     rows = [
         [
             Cell(f"{each.first} less {each.second}", head=True),
-            Cell(corrected_quantity(each.rate).label, symbols=True),
-            Cell(each.difference, bounds({"difference": each.confidence_interval}, "difference"), DIFFERENCE),
+            Cell(q.label, symbols=True),
+            Cell(each.difference, each.confidence_interval, DIFFERENCE if q.is_share else CHANGE),
         ]
         for each in differences
+        for q in [corrected_quantity(each.rate)]
     ]
-    return Table(f"{of_set}differences of corrected rates, in points", columns, rows)
+    return Table(f"{of_set}differences of corrected rates, shares in points", columns, rows)
 
 
 # ---- a pair
