@@ -151,3 +151,15 @@ def test_without_gold_labels_a_breakdown_is_of_the_same_answer(tmp_path, command
     command.done("report", tmp_path / "a.csv", "--stratum", "topic", "--output", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.partition("Prompt sensitivity by stratum")[2].partition("</table>")[0].count("50.0") == 1
+
+
+def test_breakdowns_of_several_sets_say_whose_they_are(tmp_path):
+    """Two tables had one title, "Symmetric inconsistency by stratum"."""
+    rows = {"bucket_id": [i // 2 for i in range(48)], "role": ["original", "swap"] * 24}
+    rows["kind"] = ["u"] * 24 + ["v"] * 24
+    for name, flips in (("one", 4), ("two", 6)):
+        prediction = ["x" if i % flips else "y" for i in range(48)]
+        pd.DataFrame({**rows, "label": "x", "prediction": prediction}).to_csv(tmp_path / f"{name}.csv", index=False)
+    shown = pc.score([tmp_path / "one.csv", tmp_path / "two.csv"], stratum=["kind"]).to_markdown()
+    assert "**one: Symmetric inconsistency by stratum, in per cent**" in shown
+    assert "**two: Symmetric inconsistency by stratum, in per cent**" in shown

@@ -767,7 +767,9 @@ def score_tables(
     yield from rates(by_model, own_tables=False)
     of_rates = [*_rate_lines(by_model, own_tables=False)]
     for name, _, spec, scored, _ in of_rates:
-        yield from strata(name, {"": scored}, spec) if scored.source.columns.stratum else ()
+        of_set = f"{name}: " * (len(sets) > 1)
+        broken_down = strata(name, {"": scored}, spec) if scored.source.columns.stratum else ()
+        yield from (replace(each, title=f"{of_set}{each.title}") for each in broken_down)
     of_sets = ((name, each) for name, _, _, scored, rate in of_rates for each in (*scored.warnings, *rate["warnings"]))
     yield from remarks([f"{name}: {each}" for name, each in of_sets], [rate["signature"] for *_, rate in of_rates])
     yield from published_tables(sets) if published else ()
