@@ -482,6 +482,7 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
         rates = ", ".join(f"{percent(rate, digits=2)} % ({kind})" for kind, rate in floor["flip_rate"].items())
         own = floor.get("excess_wording_change")
         of_change = f"; {percent(own)} points of the change between wordings are above that" if known(own) else ""
+        of_change = "; the change between wordings is not above that" if known(own) and own <= 0.0 else of_change
         yield f"Asked again unchanged (the noise floor), answers flip in {rates}{of_change}.", "noise floor"
     policies = []
     quantity, values = result.headline_by_policy(spec)
