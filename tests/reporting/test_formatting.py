@@ -31,6 +31,7 @@ def test_a_share_in_words_is_near_the_share(share):
     k, n = (int(told[place].replace(",", "")) for place in (1, 3))
     assert abs(k / n - share) < 0.05 * min(share, 1 - share)
     assert told[2] == ("answer" if k == 1 else "answers")
+    assert [often(none_or_all, "answer") for none_or_all in (0.0, 1.0)] == ["no answer", "every answer"]
 
 
 def test_numbers_read_as_they_are_meant():
