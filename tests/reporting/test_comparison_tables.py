@@ -8,9 +8,10 @@ import pytest
 from helpers.errors import refuses
 
 import paraconsist as pc
-from paraconsist.reporting.comparisons import beaten, differences, margin_words, matrices
+from paraconsist.reporting.comparisons import beaten, corrected, differences, margin_words, matrices
 from paraconsist.reporting.formatting import minus
 from paraconsist.reporting.page.write import Glossary
+from paraconsist.scoring.checked import CheckedDifference
 
 
 def table_of(seed: int, flip: float) -> dict[str, Any]:
@@ -73,6 +74,9 @@ def test_a_constant_answer_is_in_no_ranks_and_in_no_matrix() -> None:
     for _, matrix in matrices([found]):
         assert [row[0].text for row in matrix.rows] == list(found.ranking.steadiness)
     assert "Differences from" not in next(differences([found])).title
+    few = pc.compare(*tables[:3], names=list("abc"), n_resamples=200, n_permutations=200)
+    assert list(few.sets[0].ranking.steadiness) == ["b", "c"]
+    assert list(matrices(few.sets)) == []  # it was the best of three there
 
 
 def test_the_p_of_differences_is_explained_by_its_own_column() -> None:
@@ -182,3 +186,10 @@ def test_scores_that_differ_in_what_unparsed_answers_count_as_are_refused_unless
     for models, options in (((wrong, wrong), {}), ((wrong, other), {"unparsed": "wrong"})):
         assert pc.compare(*models, names=["a", "b"], n_permutations=99, **options).sets
     refuses("`unparsed` must be given, as the scores differ in it; got .'own_class', 'wrong'", pc.compare, wrong, other)
+
+
+def test_a_corrected_difference_has_the_unit_of_its_rate() -> None:
+    """A difference in VAP of .02 was 2.0 points, where every other table has +0.0200."""
+    found = [CheckedDifference("a", "b", rate, 0.02, 0.01, [0.0, 0.04]) for rate in ("wording_change", "vap_unbiased")]
+    rows = corrected("", found).rows
+    assert [(row[2].text, row[2].ends) for row in rows] == [("+2.0", "[0.0, 4.0]"), ("+0.0200", "[+0.0000, +0.0400]")]

@@ -10,6 +10,7 @@ from paraconsist.reporting.formatting import (
     decimal,
     interval,
     number,
+    often,
     p_value,
     percent,
     plural,
@@ -22,6 +23,15 @@ from paraconsist.reporting.table import as_markdown, as_text, show, table
 @pytest.mark.parametrize("value", [None, math.nan, -math.inf])
 def test_what_is_undefined_is_a_dash(show, value):
     assert show(value) == "–"
+
+
+@pytest.mark.parametrize("share", [0.001, 0.004, 0.03, 0.094, 0.2, 0.34, 0.5, 0.9, 0.906, 0.97, 0.996, 0.9999])
+def test_a_share_in_words_is_near_the_share(share):
+    told = re.fullmatch(r"([\d,]+) (answers?) in ([\d,]+)", often(share, "answer"))
+    k, n = (int(told[place].replace(",", "")) for place in (1, 3))
+    assert abs(k / n - share) < 0.05 * min(share, 1 - share)
+    assert told[2] == ("answer" if k == 1 else "answers")
+    assert [often(none_or_all, "answer") for none_or_all in (0.0, 1.0)] == ["no answer", "every answer"]
 
 
 def test_numbers_read_as_they_are_meant():

@@ -2,6 +2,7 @@
 
 import re
 
+import pandas as pd
 import pytest
 from helpers.browser import in_chromium, quiet
 from helpers.report import rows, write_run
@@ -45,6 +46,57 @@ def board(tmp_path_factory):
     with without_plots():
         command("leaderboard", *map(str, paths), "--output", str(folder / "site"), "--space", *FAST)
     return folder, paths
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """Return a folder with files of three models, whose answers to ten problems change more and more often."""
+    folder = tmp_path_factory.mktemp("answers")
+    for model, flips in (("a", 9), ("b", 4), ("c", 3)):
+        frame = pd.DataFrame({"bucket_id": [i // 4 for i in range(60)], "label": [i // 4 % 2 for i in range(60)]})
+        frame["prediction"] = frame["label"].where(frame.index % flips > 0, 1 - frame["label"])
+        frame.to_csv(folder / f"{model}.csv", index=False)
+        frame.drop(columns="label").to_csv(folder / f"{model}-without.csv", index=False)
+    return folder
+
+
+def tables_of(folder, names, **options):
+    with without_plots():
+        paths = [folder / f"{name}.csv" for name in names]
+        models = [name[0] for name in names]
+        sets = ["without" if "without" in name else "with" for name in names]
+        board = pc.leaderboard(*paths, output=folder / "site", names=models, sets=sets, n_resamples=200, **options)
+    page = board.index.read_text(encoding="utf-8")
+    heads = {title: [cell["text"].strip() for cell in lines[0]] for title, lines in Tables(page).tables.items()}
+    return page, heads
+
+
+def test_without_gold_labels_a_board_has_the_wording_change_and_says_how_it_ranks(answers):
+    """It asked the question of prompt sensitivity, which it did not show, and said neither how it ranks nor on what."""
+    page, heads = tables_of(answers, ["a-without", "b-without", "c-without"])
+    columns = ["model", "steadiness ?", "rank ?", "wording change ?"]
+    assert heads == {"Every model, in per cent, with intervals: wording change, without": columns}
+    assert "Wording change (wording change): How often do two wordings of a problem get different answers?" in page
+    assert "without: 3 models ranked on 15 problems." in page
+    assert "How the ranks were made" in page
+    value = pc.score(answers / "a-without.csv").to_dict()["a-without"]["wording"]["wording_change"]
+    assert f"{100 * value:.1f}" in page
+
+
+def test_a_column_of_a_board_is_there_once(answers):
+    """Steadiness and ranks were there for each measure of whole problems, also for those of other sets."""
+    names = [f"{model}{ending}" for ending in ("", "-without") for model in "abc"]
+    _, heads = tables_of(answers, names)
+    for columns in heads.values():
+        assert len(columns) == len(set(columns))
+    assert heads["Every model, in per cent, with intervals"] == [
+        *("model", "steadiness, with ?", "rank, with ?", "A, with ?", "steadiness, without", "rank, without"),
+    ]
+    _, heads = tables_of(answers, "abc", measures=["paraphrastic_consistency", "prompt_sensitivity"])
+    (columns,) = heads.values()
+    assert [column for column in columns if column.startswith(("steadiness", "rank"))] == [
+        *("steadiness, with ?", "rank, with ?")
+    ]
 
 
 def test_the_board_is_what_score_and_the_ranking_say(board):

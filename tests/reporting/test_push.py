@@ -44,6 +44,13 @@ def test_a_metric_becomes_a_private_space_in_one_commit(hub):
     assert f"{hub.url}/spaces/org/ie_test" in printed
 
 
+@pytest.mark.parametrize("name", metric_names())
+def test_every_card_says_how_to_load_the_metric_from_where_it_is(name):
+    """That of consistency_difference loaded a metric of this machine, with `module_type`."""
+    files = {file.path: file.content for file in metric_space(name, "org").files}
+    assert set(re.findall(r'evaluate\.load\("([^"]*)"', files["README.md"].decode())) == {f"org/{name}"}
+
+
 @pytest.mark.slow
 def test_a_second_push_sends_nothing(hub):
     push(*METRIC)

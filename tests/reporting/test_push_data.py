@@ -19,7 +19,8 @@ import paraconsist as pc
 from paraconsist.data.bucket_sets import declared_label_names
 from paraconsist.data.predictions import read_predictions, write_predictions
 from paraconsist.measures.catalogue import scored_measures
-from paraconsist.reporting.hub.runs import eval_result_entries
+from paraconsist.reporting.hub.bucket_sets import own_dataset
+from paraconsist.reporting.hub.runs import eval_result_entries, run_dataset
 
 pytestmark = OLD_UPLOADS
 
@@ -477,3 +478,41 @@ def test_a_model_repository_is_no_place_for_a_run(hub, tmp_path):
     hub.create("model", "ada/a-model")
     message = "`repo` must be new, or name a dataset; got 'ada/a-model'. There is a model of this name."
     push("run", write_run(tmp_path / "run"), "--repo", "ada/a-model", fails=message)
+
+
+def _pushed(folder, answers, **columns):
+    """Return the push of a run of a function on 12 problems, in 3 wordings each, and its files."""
+    rows = {"bucket_id": [f"b{i // 3}" for i in range(36)], "question": [f"text {i}" for i in range(36)], **columns}
+    run = pc.run(lambda prompts: answers, pd.DataFrame(rows), output=folder, name="__f__", version="1")
+    pushed = run_dataset(run.folder, "org/run", benchmarks={"table": "org/set"})
+    return pushed, {file.path: file.content for file in pushed.files}
+
+
+def test_a_constant_answer_gets_no_entry_on_a_models_page(tmp_path):
+    """Its consistency of 1 was sent as the best there is, where page, gate and leaderboard refuse to judge it."""
+    pushed, files = _pushed(tmp_path / "run", ["yes"] * 36, expected=["yes"] * 18 + ["no"] * 18)
+    assert not [path for path in files if path.startswith(".eval_results")]
+    assert "No .eval_results for table: the value is undefined, or says nothing of the model." in pushed.notes
+    assert not any("--benchmark" in note for note in pushed.notes)
+    [number] = json.loads(files["every_eval_ever/table.json"])["evaluation_results"]
+    assert (number["metric_config"]["metric_id"], number["score_details"]["score"]) == ("accuracy", 0.5)
+    assert "every prediction is 'yes'" in files["README.md"].decode()
+
+
+def test_the_card_of_a_run_without_gold_labels_shows_the_wording_change(tmp_path):
+    """It said `undefined`, and nothing else."""
+    _, files = _pushed(tmp_path / "run", ["yes" if i % 3 or i < 18 else "no" for i in range(36)])
+    card = files["README.md"].decode()
+    assert "| table | wording_change | 0.3333 |" in card
+    assert "undefined |" not in card
+    assert "- table: `wording_change|" in card
+
+
+def test_labels_and_names_are_text_on_the_card_of_a_file(tmp_path):
+    """A label `<pos>` was a tag of HTML, which shows nothing, and `__set__` a bold word."""
+    rows = [{"bucket_id": label, "text": label, "label": label} for label in ("<pos>", "ne|g")]
+    (tmp_path / "__set__.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    push = own_dataset(tmp_path / "__set__.jsonl", "org/mine", tmp_path, task="sentiment")
+    card = push.files[0].content.decode()
+    assert "| labels | &lt;pos&gt;, ne\\|g |" in card
+    assert "# \\_\\_set\\_\\_" in card

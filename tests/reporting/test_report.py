@@ -276,6 +276,12 @@ def test_a_run_is_scored_from_its_predictions_with_the_options_of_its_results(tm
     page = text_of(report(tmp_path, run, score=ScoreOptions(confidence_level=0.5, unparsed="own_class"))[0])
     assert "level:0.8|" not in page  # what was given was ignored
     assert re.search(r"unparsed:own_class\|[^ ]*level:0.5\|", page)
+    saved["toy:set"]["measures"]["odd"] = {"odd": 0.5, "warnings": [], "signature": "odd"}
+    saved["toy:set"]["options"]["measures"] = ["paraphrastic_consistency", "odd"]
+    (run / "results.json").write_text(json.dumps(saved))
+    page = text_of(report(tmp_path, run)[0])
+    assert "not known here: odd" in page
+    assert "level:0.8|" in page  # a measure of a plug-in made all intervals 95 %
     saved["toy:set"]["n_rows"] = 7
     (run / "results.json").write_text(json.dumps(saved))
     page = text_of(report(tmp_path, run)[0])

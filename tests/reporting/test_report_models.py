@@ -9,11 +9,17 @@ from unittest.mock import patch
 from urllib.parse import parse_qs
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.report import rows, write_run
 
 from paraconsist.cli.app import main
-from paraconsist.reporting.page import write
+from paraconsist.data.options import SourceOptions
+from paraconsist.reporting.page import load_models, write
+from paraconsist.reporting.page.aligned import align
+from paraconsist.reporting.page.figures import report_plots
+from paraconsist.reporting.page.models import Report
+from paraconsist.reporting.page.screen import blocks, title
 
 FAST = ("--n-resamples", "300")
 
@@ -175,7 +181,7 @@ def test_of_many_models_only_differences_from_the_best_are_listed(tmp_path):
     """FAULTS P14: twelve models made 198 lines; signatures of pairs are said once."""
     text = written(tmp_path, runs(tmp_path, *np.linspace(0.4, 0.97, 8)))
     page = tables(text)
-    assert len(page["Differences from the best model, in points"]) == 1 + 7 * 3
+    assert len(page["Differences from the model that is ranked first, in points"]) == 1 + 7 * 3
     assert len(page["Differences in PC, in points, toy:set"]) == 1 + 8
     assert "Differences between the models, in points" not in page
     assert len(re.findall(r"<dt>toy:set, 28 pairs</dt>", unescape(text))) == 1
@@ -184,3 +190,75 @@ def test_of_many_models_only_differences_from_the_best_are_listed(tmp_path):
     ranked = re.findall(r'<span class="who">(m\d)', text)  # as the bars of the first screen
     assert [line[0]["text"].strip() for line in headline[1:]] == ranked
     assert sorted(ranked) == [f"m{i}" for i in range(8)] != ranked
+
+
+def test_sets_of_one_config_have_lines_of_their_own(tmp_path):
+    """`org/a:default` and `org/b:default` were two points on one line, both called `default`."""
+    rows = {"bucket_id": [i // 2 for i in range(24)], "role": ["original", "swap"] * 12, "label": ["x"] * 24}
+    for name, prediction in (("a", ["x", "x", "x", "y"] * 6), ("b", ["x", "y", "y", "x", "x", "x"] * 4)):
+        pd.DataFrame({**rows, "prediction": prediction}).to_csv(tmp_path / f"{name}.csv", index=False)
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    report = Report(load_models(paths, names=["m", "m"], sets=["org/a:default", "org/b:default"]))
+    (plot,) = (placed.plot for placed in report_plots(report) if placed.section == "inconsistency")
+    assert "symmetric org/a:default: 50.0 %" in plot.description
+    assert "symmetric org/b:default: 66.7 %" in plot.description
+
+
+def test_the_extent_of_a_plot_is_of_models_whose_consistency_means_something(tmp_path):
+    """A constant answer was the end of every range of strata, and of broken rules."""
+    rows = {"bucket_id": [i // 2 for i in range(48)], "role": ["original", "swap"] * 24}
+    rows |= {"label": ["x", "x", "y", "y"] * 12, "kind": ["u"] * 24 + ["v"] * 24}
+    frame = pd.DataFrame({**rows, "a": ["x", "y", "y", "y"] * 12, "constant": "x"})
+    frame.to_csv(tmp_path / "two.csv", index=False)
+    read = SourceOptions(prediction="a,constant", stratum=("kind",))
+    placed = report_plots(Report(load_models([tmp_path / "two.csv"], read=read)))
+    said = {one.section: one.finding for one in placed if one.section in ("strata", "inconsistency")}
+    assert said["strata"] == "Tau sym.: 0.0 % (label y) to 100.0 % (label x)"
+    assert said["inconsistency"] == "Broken rules (tau): 50.0 %"
+
+
+def test_no_finding_is_of_a_constant_answer(tmp_path):
+    """It set the least share of changed answers on one set, and of several the first end of the title's range."""
+    rows = {"bucket_id": [i // 3 for i in range(72)], "role": ["original", "paraphrase", "paraphrase"] * 24}
+    frame = pd.DataFrame({**rows, "label": ["x", "x", "x", "y", "y", "y"] * 12, "constant": "x"})
+    frame["a"] = frame["label"].where(frame.index % 4 > 0, "y")
+    frame["b"] = frame["label"].where(frame.index % 3 > 0, "y")
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    report = Report(load_models([tmp_path / "all.csv"], read=SourceOptions(prediction="a,b,constant")))
+    said = {one.section: one.finding for one in report_plots(report)}
+    assert said["flips"] == "Rewordings with another answer than their original: 37.5 % (a) to 50.0 % (b)"
+    files = []
+    for column in ("a", "constant"):
+        files.append(tmp_path / f"{column}.csv")
+        frame.rename(columns={column: "prediction"}).drop(columns=["b"]).to_csv(files[-1], index=False)
+    report = Report(load_models(files, names=["m", "m"], sets=["s", "t"]))
+    assert title(report, blocks(report)) == "How consistent is m?"
+
+
+def test_the_pages_words_leave_names_and_methods_as_they_are():
+    """The model `paraphrase-MiniLM` was called `rewording-MiniLM` where it is not ranked."""
+    sentence = "paraphrase-MiniLM: 3 paraphrases of a bucket, ci:bucket-logit-t, org/paraphrase"
+    expected = "paraphrase-MiniLM: 3 rewordings of a problem, ci:bucket-logit-t, org/paraphrase"
+    assert write._to_page_words(sentence, "problem") == expected
+
+
+def test_without_gold_labels_the_table_of_problems_is_of_the_wording_change(tmp_path):
+    """It was called "Prompt sensitivity: broken rules", which is of right answers."""
+    frame = pd.DataFrame({"bucket_id": [i // 3 for i in range(36)], "a": ["x", "x", "y"] * 12, "b": ["x", "y"] * 18})
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    report = Report(load_models([tmp_path / "all.csv"], read=SourceOptions(prediction="a,b")))
+    ((_, table),) = write.heat_maps([*report.aligned, align("one", {"a": report.by_model["a"]["all"]})])
+    assert table.title == "Wording change, in per cent, all"
+
+
+def test_a_constant_answer_is_no_end_of_flips_by_sureness(tmp_path):
+    rows = {"bucket_id": [i // 3 for i in range(72)], "role": ["original", "paraphrase", "paraphrase"] * 24}
+    frame = pd.DataFrame({**rows, "label": ["x", "x", "x", "y", "y", "y"] * 12, "confidence": 0.5})
+    answers = {"a": frame["label"].where(frame.index % 4 > 0, "y"), "b": frame["label"].where(frame.index % 3 < 2, "y")}
+    for name, prediction in {**answers, "constant": "x"}.items():
+        frame.assign(prediction=prediction).to_csv(tmp_path / f"{name}.csv", index=False)
+    paths = [tmp_path / f"{name}.csv" for name in (*answers, "constant")]
+    read = SourceOptions(confidence="confidence")
+    report = Report(load_models(paths, names=["a", "b", "constant"], sets=["s"] * 3, read=read))
+    said = {one.section: one.finding for one in report_plots(report)}
+    assert said["sureness"] == "Lost or gained: 25.0 % (b) to 37.5 % (a) of answers to rewordings"

@@ -33,7 +33,7 @@ from paraconsist.reporting.plots.consistency import (
     coin_shares,
     outcomes_plot,
 )
-from paraconsist.reporting.plots.ie import ie_runs_plot
+from paraconsist.reporting.plots.ie import experiment_plots, ie_runs_plot
 
 STYLE = Path(paraconsist.reporting.page.__file__).parent / "templates" / "style.css"
 
@@ -69,6 +69,13 @@ def plots() -> list[Plot]:
         ),
         ie_runs_plot("ie-0", [name, "b"], [1e-9, 0.3], [True, False]),
     ]
+
+
+@pytest.mark.parametrize("alpha", ["0.05", "1e-05"])
+def test_the_level_of_an_experiments_plots_is_that_of_its_decision(alpha):
+    """1e-05 was read as 1: the page said that invariance is rejected at 1."""
+    family = {"signature": f"ie|alpha:{alpha}|v:0.1.0", "by_rho": []}
+    assert f"rejected at {alpha} over" in next(experiment_plots("ie-0", family)).title
 
 
 @pytest.mark.parametrize("width", [85.0, 178.0])

@@ -15,6 +15,7 @@ import pytest
 from helpers.browser import QUICK
 from helpers.report import rows, write_run
 
+import paraconsist as pc
 from paraconsist.data.predictions import write_predictions
 from paraconsist.files import to_strict_json
 from paraconsist.measures.ie_test import ie_test
@@ -455,3 +456,18 @@ def test_what_concerns_few_problems_is_a_note(tmp_path):
     found = notices(Report([replace(model, sets=sets)], ReportOptions(score=QUICK)))
     assert [sentence for sentence, _ in found["warnings"]] == list(warnings[1:])
     assert warnings[0] in [sentence for sentence, _ in found["notes"]]
+
+
+def test_a_change_between_wordings_below_the_noise_is_not_above_it(tmp_path):
+    """It was "-66.7 points of the change between wordings are above that"."""
+    calls = []
+
+    def turns(prompts):
+        calls.append(prompts)
+        return ["yes" if (int(prompt.split()[1]) + len(calls)) % 2 else "no" for prompt in prompts]
+
+    asked = {"bucket_id": [i // 3 for i in range(36)], "question": [f"Ask {i // 3} in words {i}?" for i in range(36)]}
+    run = pc.run(turns, asked, output=tmp_path / "run", version="1", repeats=2)
+    run.score(same="text").report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "(decoding); the change between wordings is not above that." in page

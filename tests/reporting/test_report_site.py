@@ -6,6 +6,7 @@ from unittest.mock import patch
 from urllib.parse import unquote
 
 import pytest
+import yaml
 from helpers.browser import QUICK
 from helpers.report import ANSWERS, write_run
 from test_report_models import FAST, Tables, answers_of, command
@@ -69,6 +70,16 @@ def test_the_index_is_what_score_and_compare_say_and_leads_to_every_page(tmp_pat
     ]
     front = (folder / "README.md").read_text().split("---\n")[1]
     assert "sdk: static\n" in front
+
+
+def test_the_title_of_a_space_is_read_as_it_was_given(tmp_path):
+    """Signs beyond the first 65,536 came back as halves, which nothing can write."""
+    title = 'Which "model" 🎉 <is> best?'
+    entries = load_models([write_run(tmp_path / "a", answers={"half": ANSWERS["half"]})], QUICK)
+    with without_plots():
+        site.write_site(entries, tmp_path / "site", ReportOptions(title=title, score=QUICK), space=True)
+    front = (tmp_path / "site" / "README.md").read_text(encoding="utf-8").split("---\n")[1]
+    assert yaml.safe_load(front) == {"title": title, "sdk": "static", "app_file": "index.html"}
 
 
 def test_a_site_is_written_whole_or_not_at_all_and_only_over_a_site(tmp_path):

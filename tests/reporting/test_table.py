@@ -4,8 +4,11 @@ import math
 from html.parser import HTMLParser
 
 import pytest
+from markdown_it import MarkdownIt
 
 import paraconsist as pc
+from paraconsist.reporting.page.figures import _of_lines
+from paraconsist.reporting.plots.answers import Line as PlotLine
 from paraconsist.reporting.table import (
     POINTS,
     SHARE,
@@ -20,7 +23,7 @@ from paraconsist.reporting.table import (
     table,
     to_html,
 )
-from paraconsist.reporting.tables import link, rates_of, stratified
+from paraconsist.reporting.tables import changes, link, policies, rates_of, stratified
 
 HOSTILE = "<b>&'\"\\x{y}_$%#|~^`*[z](u)"
 TABLE = Table(
@@ -87,6 +90,14 @@ def test_markdown_escapes_and_keeps_as_many_cells_in_each_line():
     assert "&lt;b&gt;&amp;" in lines[-1]
 
 
+@pytest.mark.parametrize("name", ["__main__.app", "_a", "a__b_", "# 1", "- a", "12. b", "3) c", "+ d", "a $x$ b"])
+def test_markdown_renders_to_the_names_that_it_was_given(name):
+    """``__main__.app`` lost its underscores, and a finding on the set ``1. one`` was an item of a list."""
+    made = MarkdownIt("commonmark").enable("table").render(as_markdown([Line(name), table("", ["a"], [[name]])]))
+    assert made.startswith(f"<p>{name}</p>")
+    assert f"<td>{name}</td>" in made
+
+
 def test_html_of_the_page_escapes_links_and_explains():
     cells = parsed(to_html(TABLE, lambda label, meaning: f"<i>{label}: {meaning}</i>"))
     assert cells.rows[0] == ["model", "PC P_C: right alike", "A perturbed A perturbed: accuracy", "change"]
@@ -117,6 +128,8 @@ def test_latex_is_booktabs_without_an_active_sign():
     assert r"\$\%\#" in made
     assert made.endswith("% a % note")
     assert r"{[}b] & 1 \\" in as_latex([table("", ["a", "n"], [["[b]", "1"]])])
+    assert r"{*}b & $-$1 \\" in as_latex([table("", ["a", "n"], [["*b", "-1"]])])  # else a star of the break before
+    assert "gpt-4, v-2.5, 1.0e-05 & $-$1" in as_latex([table("", ["a", "n"], [["gpt-4, v-2.5, 1.0e-05", "-1"]])])
 
 
 @pytest.mark.parametrize("result", ["score", "compare"])
@@ -156,3 +169,27 @@ def test_a_stratum_leads_to_the_buckets_of_its_model():
 def test_rates_are_the_measures_of_broken_rules_whose_lower_end_is_good():
     names = ["paraphrastic_consistency", "negational_inconsistency", "prediction_change", "fooling_rate", "ie_test"]
     assert [spec.name for spec in rates_of([*names, "of another package"])] == ["negational_inconsistency"]
+
+
+def test_without_gold_labels_policies_have_the_wording_change() -> None:
+    rows = {"bucket_id": [i // 3 for i in range(36)], "prediction": ["a", "b", None] * 6 + ["a", "a", "b"] * 6}
+    (made,) = policies(pc.score(rows).sets)
+    assert [[cell.text for cell in row] for row in made.rows] == [
+        ["predictions (wording change)", "16.7", "* wrong", "83.3"],
+        ["", "", "  own class", "83.3"],
+        ["", "", "  drop bucket", "66.7"],
+    ]
+
+
+def test_numbers_of_changes_lead_to_what_they_count_where_there_is_any() -> None:
+    counts = {"n_pairs": 4, "n_changed": 1, "correct_to_incorrect": 1, "incorrect_to_correct": 0, "change_rate": 0.25}
+    made = changes("s", {"m": counts})
+    links = [cell.link for cell in made.rows[0][1:]]
+    assert links == ["", "#?set=s&show=changed", "", "#?set=s&show=lost", ""]
+
+
+def test_the_extent_is_of_estimates_with_an_interval_where_there_are_two() -> None:
+    ends = [(0.1, 0.3), (0.4, 0.6), None, None]
+    lines = [PlotLine("", f"v{i}", "m", 0.2 + 0.2 * i, of) for i, of in enumerate(ends)]
+    assert _of_lines(lines) == "20.0 % (v0) to 40.0 % (v1)"
+    assert _of_lines(lines[1:]) == "40.0 % (v1) to 80.0 % (v3)"

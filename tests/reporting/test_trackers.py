@@ -71,7 +71,8 @@ def expected_metrics(results):
     """Every number of the results, by the names that trackers show; undefined ones are nan."""
     metrics = {}
     for name, result in results.items():
-        for measure, values in result["measures"].items():
+        wording = {"wording": result["wording"]} if "wording" in result else {}
+        for measure, values in {**result["measures"], **wording}.items():
             ends = values["confidence_interval"]
             for key, value in values.items():
                 if key in ends or isinstance(value, (int, float)):
@@ -100,6 +101,7 @@ def test_score_logs_every_number_to_both(command, mlflow, tmp_path, monkeypatch,
     expected = expected_metrics(results)
     assert len(expected) > 40
     assert math.isnan(expected[f"answers/paraphrastic_consistency/{HEADLINE}"]) == (size == 1)
+    assert ("answers/wording/wording_change_low" in expected) == (size > 1)  # it was in no tracker
     (signature,) = (one["signature"] for one in results["answers"]["measures"].values())
     for run, metrics, tags in (in_mlflow(mlflow, names), in_trackio(names)):
         same_numbers(metrics, expected)

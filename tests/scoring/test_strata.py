@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.commands import write
@@ -136,3 +137,29 @@ def test_one_name_in_python_needs_no_sequence():
     columns = {"bucket_id": [0, 0, 1, 1] * 6, "prediction": [1] * 24, "label": [1] * 24, "source": [*"xxyy"] * 6}
     one, several = (pc.score(columns, stratum=names).to_dict() for names in ("source", ("source",)))
     assert one == several
+
+
+def test_without_gold_labels_a_breakdown_is_of_the_same_answer(tmp_path, command):
+    """`--stratum` printed nothing, and the page a table of undefined values of prompt sensitivity."""
+    rows = {"bucket_id": [i // 2 for i in range(80)], "topic": ["u", "u", "v", "v"] * 20}
+    frame = pd.DataFrame({**rows, "prediction": ["x", "x", "x", "y", "y", "y", "z", "z"] * 10})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    shown = command.out("score", tmp_path / "a.csv", "--stratum", "topic").partition("Prompt sensitivity by stratum")[2]
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["stratum", "buckets", "same", "answer", "interval"] in lines
+    assert [line[:3] for line in lines if line[:1] in (["u"], ["v"])] == [["u", "20", "100.0"], ["v", "20", "50.0"]]
+    command.done("report", tmp_path / "a.csv", "--stratum", "topic", "--output", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.partition("Prompt sensitivity by stratum")[2].partition("</table>")[0].count("50.0") == 1
+
+
+def test_breakdowns_of_several_sets_say_whose_they_are(tmp_path):
+    """Two tables had one title, "Symmetric inconsistency by stratum"."""
+    rows = {"bucket_id": [i // 2 for i in range(48)], "role": ["original", "swap"] * 24}
+    rows["kind"] = ["u"] * 24 + ["v"] * 24
+    for name, flips in (("one", 4), ("two", 6)):
+        prediction = ["x" if i % flips else "y" for i in range(48)]
+        pd.DataFrame({**rows, "label": "x", "prediction": prediction}).to_csv(tmp_path / f"{name}.csv", index=False)
+    shown = pc.score([tmp_path / "one.csv", tmp_path / "two.csv"], stratum=["kind"]).to_markdown()
+    assert "**one: Symmetric inconsistency by stratum, in per cent**" in shown
+    assert "**two: Symmetric inconsistency by stratum, in per cent**" in shown

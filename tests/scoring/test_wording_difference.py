@@ -164,11 +164,11 @@ def test_of_many_models_the_pairs_of_the_best_one_are_shown(command, tmp_path):
     given = ["compare", *files, "--measure", "wording_change", "--n-permutations", 200, "--n-resamples", 200]
     code, out, err = command(given)
     assert (code, out.count(", 30 buckets, 120 wordings"), out.count("m3 (")) == (0, 6, 6)
-    assert "6 of 21 pairs are shown, those of the best model" in " ".join((out + err).split())
+    assert "6 of 21 pairs are shown, those of the model that is ranked first" in " ".join((out + err).split())
     assert len(command.json(given)[0]["pairs"]) == 21
     page = tmp_path / "page.html"
     command.done("report", *files, "--output", page)
-    assert "each model less the best of them" in page.read_text(encoding="utf-8")
+    assert "each model less the one that is ranked first" in page.read_text(encoding="utf-8")
 
 
 def test_what_is_refused_is_named_as_the_caller_names_it():

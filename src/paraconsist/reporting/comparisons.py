@@ -72,14 +72,15 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
             yield corrected(of_set, comparison.checked)
         unparsed = [f"{plural(n, 'unparsed answer')} of {model}" for model, n in comparison.n_unparsed.items() if n]
         if len(shown) < len(comparison.pairs):
-            unparsed.append(f"{len(shown)} of {len(comparison.pairs)} pairs are shown, those of the best model")
+            of_all = f"{len(shown)} of {len(comparison.pairs)} pairs are shown"
+            unparsed.append(f"{of_all}, those of the model that is ranked first")
         unparsed += [f"{model} is not ranked: {why}" for model, why in comparison.ranking.unranked.items()]
         signatures = [pair.result["signature"] for pair in comparison.pairs]
         yield from remarks([*unparsed, *comparison.warnings], signatures)
 
 
 def best_of_many(comparison: SetComparison) -> dict[str, str]:
-    """Return the best model by each measure of more pairs than are listed; the steadiest by the wording change."""
+    """Return the first model by each measure of more pairs than are listed; of wordings it is the steadiest."""
     n_pairs = Counter(pair.measure for pair in comparison.pairs)
     ranked = {measure: comparison.ranked_by(measure) for measure, n in n_pairs.items() if n > MOST_PAIRS}
     return {measure: rows[0].model for measure, rows in ranked.items() if rows}
@@ -97,12 +98,13 @@ def corrected(of_set: str, differences: Sequence[CheckedDifference]) -> Table:
     rows = [
         [
             Cell(f"{each.first} less {each.second}", head=True),
-            Cell(corrected_quantity(each.rate).label, symbols=True),
-            Cell(each.difference, bounds({"difference": each.confidence_interval}, "difference"), DIFFERENCE),
+            Cell(q.label, symbols=True),
+            Cell(each.difference, each.confidence_interval, DIFFERENCE if q.is_share else CHANGE),
         ]
         for each in differences
+        for q in [corrected_quantity(each.rate)]
     ]
-    return Table(f"{of_set}differences of corrected rates, in points", columns, rows)
+    return Table(f"{of_set}differences of corrected rates, shares in points", columns, rows)
 
 
 # ---- a pair
@@ -233,7 +235,7 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
         "Positive: the first model has the higher value. Both models on the same buckets. The interval is of the "
         "difference, which the overlap of two intervals does not show, and holds 0 just where p is above .05 (at 95 %)."
     )
-    what = "from the best model" if is_long else "between the models"
+    what = "from the model that is ranked first" if is_long else "between the models"
     yield Table(f"Differences {what}, in points", columns, rows, caption)
 
 
@@ -266,11 +268,12 @@ def matrices(comparisons: Sequence[SetComparison], *, linked: bool = True) -> It
         for spec in (compared_by(measure) for measure in dict.fromkeys(pair.measure for pair in comparison.pairs)):
             pairs = {(pair.first, pair.second): pair for pair in comparison.pairs if pair.measure == spec.name}
             ranks = {row["model"]: row for row in comparison.ranked_by(spec.name)}
-            models = list(ranks) or list(dict.fromkeys(model for names in pairs for model in names))
+            able = (model for names in pairs for model in names if model not in comparison.ranking.unranked)
+            models = list(ranks or dict.fromkeys(able))
             if len(models) < 3 or not any(known(pair.result["difference"]) for pair in pairs.values()):
                 continue
             of_set = comparison.set if linked and place < len(comparisons) else None
-            columns, caption = [MODEL], "Models are in the order of their steadiness."
+            columns, caption = [MODEL], "Models are in the order of their steadiness." * bool(ranks)
             rows = [[Cell(model, head=True)] for model in models]
             if ranks and spec.mean_over != "buckets":  # no second ranking beside that by steadiness
                 columns += [Column("rank"), Column("group", words=True)]

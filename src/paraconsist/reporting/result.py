@@ -301,8 +301,8 @@ class Comparison(_Shown):
     def plot(self, name: str | None = None, *, width: float | None = None, caption: bool = False) -> Figure:
         """Return the forest of paired differences of a set (by default the first), around a line at 0.
 
-        More than 15 pairs are shown against the best model only. InputError if no set has this name. `width` and
-        `caption` are as in `Scores.plot`.
+        More than 15 pairs are shown against the model that is ranked first only. InputError if no set has this name.
+        `width` and `caption` are as in `Scores.plot`.
         """
         from paraconsist.reporting.page.figures import difference_plots
         from paraconsist.reporting.plots.canvas import drawn

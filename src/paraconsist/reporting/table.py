@@ -273,9 +273,10 @@ class _Fitting(RichTable):
 # ---- Markdown
 
 _SPECIAL = str.maketrans(
-    {c: f"\\{c}" for c in "\\`*~|"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " ", "\r": " "}
+    {c: f"\\{c}" for c in "\\`*~|$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " ", "\r": " "}
 )
-_EMPHASIS, _LINK = re.compile(r"(?<!\w)_|_(?!\w)"), re.compile(r"\](?=[(\[:])")
+_EMPHASIS, _LINK = re.compile(r"(?<![^\W_])_|_(?![^\W_])"), re.compile(r"\](?=[(\[:])")
+_BLOCK = re.compile(r"^(\d*)(?=[-+.)] |#+ )")  # what a list or a heading begins with
 #: GitHub makes mentions and links of the rendered text, so an entity is not enough: a space without width parts them.
 _ZERO_WIDTH = {"@": "&#64;&#8203;", "://": ":&#8203;//", "www.": "www&#8203;."}
 
@@ -312,7 +313,7 @@ def _markdown(part: Part) -> str:
 def _escaped(text: str) -> str:
     plain = visible(text, keep="\n\r")
     indent = len(plain) - len(plain.lstrip(" "))
-    text = _LINK.sub(r"\\]", _EMPHASIS.sub(r"\_", plain.strip().translate(_SPECIAL)))
+    text = _LINK.sub(r"\\]", _EMPHASIS.sub(r"\_", _BLOCK.sub(r"\1\\", plain.strip().translate(_SPECIAL))))
     for sign, parted in _ZERO_WIDTH.items():
         text = text.replace(sign, parted)
     return "&nbsp;" * indent + text
@@ -454,9 +455,7 @@ def _latex(part: Part) -> str:
             lines.append(rf"\multicolumn{{{n}}}{{l}}{{\textit{{{_tex(row[0].text)}}}}} \\")
         elif row:
             cells = [(r"\quad " if cell.indent else "") + _tex(_plain(replace(cell, indent=False))) for cell in row]
-            line = re.sub(
-                r"^\[", "{[}", " & ".join(cells)
-            )  # a bracket would be an argument of the line break before it
+            line = re.sub(r"^([\[*])", r"{\1}", " & ".join(cells))  # else an argument of the line break before it
             lines.append(rf"{line} \\")
         elif place + 1 < len(wide.rows):
             lines.append(r"\addlinespace")
@@ -469,5 +468,5 @@ def _latex(part: Part) -> str:
 
 def _tex(text: str) -> str:
     plain = visible(text, keep="\n").strip().translate(_TEX)
-    plain = re.sub(r"(?<![$\d.])-(?=\d)", "$-$", plain)
+    plain = re.sub(r"(?<![$\w.])-(?=\d)", "$-$", plain)
     return re.sub(r"\b([AP])\\_([COT])\b", r"$\1_\2$", plain)

@@ -297,34 +297,33 @@ def summary(by_model: ByModel) -> Iterator[Table]:
 
 def strata(name: str, by_model: Mapping[str, SetScores], spec: MeasureSpec, n_models: int = 1) -> Iterator[Table]:
     """Yield a measure's breakdown by stratum, where there is one; models side by side."""
+    title, sizes, shown = "Accuracy and consistency by stratum, in per cent", ["buckets", "rows"], STRATUM_QUANTITIES
+    if spec.name != PARAPHRASTIC.name:
+        of_gold = all(scored.headline(spec).key == spec.headline for scored in by_model.values())
+        rate = Quantity(spec.headline, "", common_symbol([spec]), _RATE)
+        shown = [rate if of_gold else next(q for q in spec.quantities if not q.needs_gold)]
+        title, sizes = f"{spec.title} by stratum, in per cent", ["buckets" if spec.mean_over == "buckets" else "rows"]
     parts = by_stratum({model: scored.strata for model, scored in by_model.items()})
     lines = [
-        (column, value, model, _stratum_cells(spec, part[spec.name]))
+        (column, value, model, _stratum_cells(spec, part[spec.name], shown))
         for column, value, model, part in parts
         if part.get(spec.name) is not None
     ]
     if not lines:
         return
-    is_paraphrastic = spec.name == PARAPHRASTIC.name
-    rows = stratified(lines, name, gold_labels=is_paraphrastic)
-    columns = [Column("stratum", words=True), MODEL]
-    if is_paraphrastic:
-        title = "Accuracy and consistency by stratum, in per cent"
-        columns += [Column("buckets"), Column("rows")]
-        for q in STRATUM_QUANTITIES:
-            columns.append(Column(q.symbol, q.meaning, interval="interval" if q.key == PARAPHRASTIC.headline else ""))
-    else:
-        title = f"{spec.title} by stratum, in per cent"
-        columns += [Column("rows"), Column(common_symbol([spec]), _RATE, interval="interval")]
+    rows = stratified(lines, name, gold_labels=spec.name == PARAPHRASTIC.name)
+    columns = [Column("stratum", words=True), MODEL, *map(Column, sizes)]
+    for q in shown:
+        has_interval = q.key == PARAPHRASTIC.headline or len(shown) == 1
+        columns.append(Column(q.symbol, q.meaning, interval="interval" * has_interval))
     yield laid_out(title, columns, rows, n_models)
 
 
-def _stratum_cells(spec: MeasureSpec, values: Values) -> list[Cell]:
+def _stratum_cells(spec: MeasureSpec, values: Values, shown: Sequence[Quantity]) -> list[Cell]:
+    sizes = [values[key] for key in ("n_satisfied", "n_pairs", "n_buckets") if key in values][:1]
     if spec.name == PARAPHRASTIC.name:
-        sizes = [Cell(values[key]) for key in ("n_buckets", "n_examples")]
-        return [*sizes, *(share(values, q.key) for q in STRATUM_QUANTITIES)]
-    n = next((values[key] for key in ("n_satisfied", "n_pairs", "n_buckets") if key in values), None)
-    return [Cell(n), share(values, spec.headline)]
+        sizes = [values[key] for key in ("n_buckets", "n_examples")]
+    return [*map(Cell, sizes), *(share(values, q.key) for q in shown)]
 
 
 _RateLine: TypeAlias = "tuple[str, str, MeasureSpec, SetScores, Values]"
@@ -364,11 +363,13 @@ def _rates(lines: Sequence[_RateLine], n_models: int, *, of_wordings: bool) -> T
         rows.append([first, Cell(model), *shares, Cell(size), *accuracies, Cell(scored.majority_rate)])
     of_rows = "what the share is of; for transitive and additive sets: rows whose parts are right, of all"
     of_problems = "; of measures of whole problems on the rewordings" * any(s.mean_over == "buckets" for s in specs)
-    known_as = lines[0][3].headline(specs[0]).symbol if of_wordings else common_symbol(specs)
+    symbol, meaning, change = common_symbol(specs), _RATE, lines[0][3].headline(specs[0])
+    if of_wordings:
+        symbol, meaning = change.symbol, f"{change.meaning}; lower is better"
     columns = [
         SET,
         MODEL,
-        Column(known_as, _RATE, interval="interval"),
+        Column(symbol, meaning, interval="interval"),
         Column(ABOVE_CHANCE.symbol, ABOVE_CHANCE.meaning, short=ABOVE_CHANCE.symbol),
         Column("problems") if of_wordings else Column("rows", of_rows, short="rows"),
         Column("A", f"accuracy on the originals{of_problems}", short="acc."),
@@ -562,7 +563,7 @@ def invariance(values: Values) -> Table:
         "p-value": Cell(values.get("p_value"), unit=NUMBER),
         "accuracy on originals": Cell(values.get("accuracy"), unit=SHARE),
         "accuracy on transformed items": Cell(values.get("transformed_accuracy"), unit=SHARE),
-        "difference, points": Cell(values.get("accuracy_difference"), ends, PERCENT),
+        "lost by the change, points": Cell(values.get("accuracy_difference"), ends, PERCENT),
         "right on the original only": Cell(values.get("n10")),
         "right on the transformed only": Cell(values.get("n01")),
         "items": Cell(values.get("n")),
@@ -756,7 +757,8 @@ def score_tables(
             if _has_own_table(spec, values):
                 yield headline(name, scored, spec, _FIRST if is_first and spec is PARAPHRASTIC else None)
                 yield from relations(name, scored) if spec is COHERENCE else ()
-                yield from strata(name, {"": scored}, spec) if spec is PARAPHRASTIC and not is_first else ()
+                has_strata = not is_first and (spec is PARAPHRASTIC or scored.source.columns.stratum)
+                yield from strata(name, {"": scored}, spec) if has_strata else ()
                 yield from remarks([*scored.warnings, *values["warnings"]], [values["signature"]])
         if (change := scored.measures.get(CHANGE.name)) is not None:
             changed = changes(name, {"": change})
@@ -765,7 +767,9 @@ def score_tables(
     yield from rates(by_model, own_tables=False)
     of_rates = [*_rate_lines(by_model, own_tables=False)]
     for name, _, spec, scored, _ in of_rates:
-        yield from strata(name, {"": scored}, spec) if scored.source.columns.stratum else ()
+        of_set = f"{name}: " * (len(sets) > 1)
+        broken_down = strata(name, {"": scored}, spec) if scored.source.columns.stratum else ()
+        yield from (replace(each, title=f"{of_set}{each.title}") for each in broken_down)
     of_sets = ((name, each) for name, _, _, scored, rate in of_rates for each in (*scored.warnings, *rate["warnings"]))
     yield from remarks([f"{name}: {each}" for name, each in of_sets], [rate["signature"] for *_, rate in of_rates])
     yield from published_tables(sets) if published else ()

@@ -57,7 +57,8 @@ def log_results(results: Mapping[str, Any], tracker: str) -> str:
 def _part(name: str, result: Mapping[str, Any]) -> Part:
     signatures: dict[str, str] = {}
     numbers: dict[str, float] = {}
-    for measure, values in result["measures"].items():
+    of_wordings = {"wording": result["wording"]} if result.get("wording") else {}
+    for measure, values in {**result["measures"], **of_wordings}.items():
         start, ends = re.sub(_REFUSED, "_", f"{name}/{measure}"), values["confidence_interval"]
         signatures[f"{start}/signature"] = values["signature"]
         for key, value in values.items():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from paraconsist.errors import InputError, input_error, renamed
 from paraconsist.reporting.formatting import plural
 from paraconsist.reporting.hub.client import NEW, Card, HubFile, Push, Remote, card_text, check_earlier, read_card
+from paraconsist.reporting.table import Line, as_markdown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -177,14 +178,15 @@ def _own_card(rows: BucketSet, table: pa.Table, repo_id: str, task: str | None) 
         same = {"same": _suggested(table, accepted), **rows.comparers}
         compared = " ".join(f"--{key} {shlex.quote(public_comparer(value))}" for key, value in same.items())
         facts["with accepted answers"] = plural(sum(map(bool, accepted)), "wording")
-        facts["answers compared by"] = f"`{compared}`"
+        facts["answers compared by"] = f"`{compared}`".replace("|", "\\|")
         model, score = "--endpoint http://localhost:8000/v1 --model NAME", f"runs/a {compared}"
     else:
-        facts["labels"] = ", ".join(rows.label_names)
+        facts["labels"] = as_markdown([Line(", ".join(rows.label_names))])
         model, score = "--model MODEL", "runs/a"
     of_task = "" if task is None else f" --task {task}"
-    lines = ["| {} | {} |".format(name, value.replace("|", "\\|")) for name, value in facts.items()]
-    named = {"name": rows.file_name, "facts": "\n".join(lines), "repo_id": repo_id, "of_task": of_task}
+    lines = [f"| {fact} | {value} |" for fact, value in facts.items()]
+    name = as_markdown([Line(rows.file_name)])
+    named = {"name": name, "facts": "\n".join(lines), "repo_id": repo_id, "of_task": of_task}
     card = files("paraconsist.reporting.hub").joinpath("set_card.md").read_text(encoding="utf-8")
     return card.format(**named, model=model, score=score)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -28,7 +28,9 @@ from paraconsist.files import read_record, to_json, to_strict_json
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.reporting.formatting import bounds, count, decimal, interval, known
 from paraconsist.reporting.hub.client import NEW, HubFile, Push, Remote, card_text, check_earlier, check_repo_id
+from paraconsist.reporting.table import Line, as_markdown, table
 from paraconsist.scoring.options import ScoreOptions
+from paraconsist.scoring.outcomes import WORDING_CHANGE, compared_by
 from paraconsist.scoring.score import score_sources
 from paraconsist.scoring.sources import open_source
 
@@ -102,7 +104,7 @@ def run_dataset(
         files=(card, *kept, *files, *yaml_files, *records),
         message=f"Push a run of {_models(results)} with paraconsist",
         may_delete=lambda path: path.startswith(("predictions/", "every_eval_ever/", f"{_ENTRIES}/")),
-        notes=(*unknown, *notes, *_notes(results, entries)),
+        notes=(*unknown, *notes, *_notes(results, entries, benchmarks)),
         how_to_use=f'load_dataset("{repo_id}", "{Path(predictions[0]).stem}")',
     )
 
@@ -111,7 +113,8 @@ def model_results(run: Push, model: str) -> Push:
     """Return the push of a run's `.eval_results` to the `model`'s own repository, where the Hub reads them."""
     files = tuple(file for file in run.files if file.path.startswith(f"{_ENTRIES}/"))
     if not files:
-        raise input_error("push", "benchmark", "say where a set of the run is on the Hub", remedy=" ".join(run.notes))
+        must = "say where a set of the run is on the Hub, one with a value that says something of the model"
+        raise input_error("push", "benchmark", must, remedy=" ".join(run.notes))
     return Push(model, "model", files, "Add consistency, by paraconsist", how_to_use=f"The page of {model} shows them.")
 
 
@@ -174,12 +177,14 @@ def _models(results: Mapping[str, Saved]) -> str:
     return ", ".join(dict.fromkeys(str(r["model"]) for r in results.values() if r.get("model"))) or "a model"
 
 
-def _notes(results: Saved, entries: Collection[str]) -> list[str]:
+def _notes(results: Saved, entries: Collection[str], benchmarks: Mapping[str, str]) -> list[str]:
     notes = []
     without = [name for name in results if name not in entries]
-    if without:
-        lacking = f"No {_ENTRIES} for {', '.join(without)}: an entry names the set's repository on the Hub."
-        notes.append(f"{lacking} Give --benchmark {without[0].partition(':')[0]}=NAMESPACE/NAME.")
+    if void := [name for name in without if _benchmark_of(name, benchmarks) is not None]:
+        notes.append(f"No {_ENTRIES} for {', '.join(void)}: the value is undefined, or says nothing of the model.")
+    if unplaced := [name for name in without if name not in void]:
+        lacking = f"No {_ENTRIES} for {', '.join(unplaced)}: an entry names the set's repository on the Hub."
+        notes.append(f"{lacking} Give --benchmark {unplaced[0].partition(':')[0]}=NAMESPACE/NAME.")
     if entries:
         where = "once it stands in the model's repository: push with --model NAMESPACE/NAME"
         notes.append(f"{_ENTRIES}/*.yaml shows on a model's page {where}.")
@@ -197,23 +202,23 @@ def _card(repo_id: str, results: Mapping[str, Saved], predictions: list[str], ha
             for stem, path in zip(stems, predictions, strict=True)
         ],
     }
+    columns = ("set", "measure", "value", "interval", "accuracy", "constant answer", "rows")
+    rows = [row for name, result in results.items() for row in _table_rows(name, result)]
     lines = [
         "",
-        f"# {title}",
+        f"# {as_markdown([Line(title)])}",
         "",
         "Does the model give the same answer however a question is phrased? Written by `paraconsist run`.",
         "",
-        "| set | measure | value | interval | accuracy | constant answer | rows |",
-        "|---|---|---|---|---|---|---|",
+        as_markdown([table("", columns, rows, words=columns[:2])]),
+        "",
     ]
-    lines += [row for name, result in results.items() for row in _table_rows(name, result)]
-    lines.append("")
-    for name, measures in ((name, result["measures"]) for name, result in results.items()):
+    for name, measures in ((name, _shown(result)) for name, result in results.items()):
         named = ((f"{name}, {m}" if len(measures) > 1 else name, values) for m, values in measures.items())
         lines += [f"- {label}: `{values['signature']}`" for label, values in named]
     all_of = (w for r in results.values() for part in (r, *r["measures"].values()) for w in part["warnings"])
     if warnings := dict.fromkeys(all_of):
-        lines += ["", "Before reading the numbers:", "", *(f"- {warning}" for warning in warnings)]
+        lines += ["", "Before reading the numbers:", "", *(f"- {as_markdown([Line(w)])}" for w in warnings)]
     lines += [
         "",
         f"`results.json` has every value in full precision and by stratum, `run.json` the model's identity, and\n"
@@ -225,17 +230,24 @@ def _card(repo_id: str, results: Mapping[str, Saved], predictions: list[str], ha
     return card_text(data, "\n".join(lines) + "\n")
 
 
-def _table_rows(name: str, result: Saved) -> list[str]:
-    rows = []
-    for measure, values in result["measures"].items():
-        headline = CATALOGUE[measure].headline
+def _shown(result: Saved) -> Saved:
+    """Return the results of a set that its card shows: without gold labels the wording change for undefined ones."""
+    measures: Saved = result["measures"]
+    wording: Saved | None = result.get("wording")
+    if not wording or result["majority_rate"] is not None:
+        return measures
+    known_of = {name: values for name, values in measures.items() if known(values.get(CATALOGUE[name].headline))}
+    return {**known_of, WORDING_CHANGE.key: wording}
+
+
+def _table_rows(name: str, result: Saved) -> Iterator[Sequence[str]]:
+    for measure, values in _shown(result).items():
+        headline = compared_by(measure).headline
         value = decimal(values.get(headline), undefined="undefined")
         ends = interval(values.get("confidence_interval", {}).get(headline), decimal)
         accuracy, majority = (decimal(s, undefined="") for s in (values.get("accuracy"), result["majority_rate"]))
         label = measure if headline in ("inconsistency", measure) else f"{measure}, {headline}"
-        cells = (label, value, ends, accuracy, majority, count(result["n_rows"]))
-        rows.append(f"| `{name}` | {' | '.join(cells)} |")
-    return rows
+        yield name, label, value, ends, accuracy, majority, count(result["n_rows"])
 
 
 def eval_result_entries(
@@ -250,7 +262,7 @@ def eval_result_entries(
 
     An entry has the measure's headline value of ``results.json`` (a share in [0, 1]), the benchmark's repository as
     `dataset_id`, and ``<config>-<measure>`` as `task_id`. Its notes hold the interval, which end is good, and the
-    signature. Undefined values have no entry.
+    signature. Undefined values have no entry, nor has a model whose consistency says nothing: a constant answer gets 1.
 
     `benchmarks` maps the set's name, or the part before its colon, to the repository of the data set (``paranlu`` ->
     ``org/paranlu``). Sets that were read from the Hub need none; others without one have no entry. `date` is in ISO
@@ -265,7 +277,7 @@ def eval_result_entries(
         repo = _benchmark_of(name, benchmarks)
         for measure, values in result["measures"].items():
             value = values.get(CATALOGUE[measure].headline)
-            if repo is None or value is None or math.isnan(value):
+            if repo is None or value is None or math.isnan(value) or result.get("degenerate"):
                 continue
             entry = EvalResultEntry(
                 dataset_id=repo,
@@ -301,13 +313,13 @@ def evaluation_record(
     """Return the record of one set: each measure's headline and accuracy, with interval, units and signature.
 
     `dataset` is the set's repository on the Hub, `repo_id` that of the run, `ended` when it did (ISO 8601). None where
-    the model is not known, or no number is defined.
+    the model is not known, or no number is defined. A degenerate consistency is left out, as in `eval_result_entries`.
     """
     model, owner = str(result.get("model") or ""), repo_id.partition("/")[0]
     of_hub = {"source_type": "hf_dataset", "hf_repo": dataset} if dataset else {"source_type": "other"}
     level, numbers = result.get("options", {}).get("confidence_level"), []
     for measure, values in result["measures"].items():
-        for key in (CATALOGUE[measure].headline, "accuracy"):
+        for key in [CATALOGUE[measure].headline] * (not result.get("degenerate")) + ["accuracy"]:
             if not known(values.get(key)):
                 continue
             ends = bounds(values.get("confidence_interval"), key)

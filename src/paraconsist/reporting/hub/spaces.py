@@ -36,7 +36,7 @@ def metric_space(name: str, namespace: str, *, package: str | None = None) -> Pu
         script = script.replace("  # From: paraconsist\n", f"  # From: {package}\n")
     kind, here = metric_kind(name), f"{namespace}/{name}"
     text = absolute_links(card.text, f"metrics/{name}", _repository(package))
-    text = text.replace(f'evaluate.load("{name}")', f'evaluate.load("{here}")')
+    text = text.replace(f'evaluate.load("{name}"', f'evaluate.load("{here}"')
     texts = {
         "README.md": card_text(complete_metadata(card.data.to_dict(), name, kind), text),
         path.name: script,

@@ -127,7 +127,7 @@ def difference_plots(compared: Sequence[SetComparison], problem: str = "problem"
             lines += [_difference(heading, name, pair, names, is_turned=pair.first == turned) for pair in pairs]
         if lines:
             error = f"{1.0 - _level(all_pairs[0]):.2g}".removeprefix("0")
-            what = "each model less the best of them" if best else "the first model less the second"
+            what = "each model less the one that is ranked first" if best else "the first model less the second"
             over = plural(comparison.n_common_buckets, problem)
             if n := sorted(pair.result["n_common"] for pair in listed if compared_by(pair.measure).is_conditional):
                 over = f"the rows that count for both ({' to '.join(map(count, dict.fromkeys([n[0], n[-1]])))})"
@@ -226,8 +226,9 @@ def _sureness(report: Report) -> Iterator[Placed]:
     for number, (name, models) in enumerate(report.sureness.items()):
         said = models[0].sentence.partition(";")[0]
         if len(models) > 1:
-            flips = extent([(one.model, float(np.mean(one.lost | one.gained))) for one in models])
-            said = f"lost or gained: {flips} of answers to rewordings"
+            able = [one for one in models if not report.by_model[one.model][name].degenerate]
+            flips = extent([(one.model, float(np.mean(one.lost | one.gained))) for one in able])
+            said = f"lost or gained: {flips} of answers to rewordings" * bool(able)
         plot = sureness_plot(f"sureness-{number}", name, models)
         yield Placed("sureness", name, plot, f"{said[:1].upper()}{said[1:]}")
 
@@ -262,7 +263,8 @@ def _strata(by_model: ByModel, name: str, number: int) -> Iterator[Placed]:
         caption = f"{what} each part of the set{', with its interval' * any(has_ends)}; further {better} is better."
         caption += " A hollow mark has no interval." * (any(has_ends) and not all(has_ends))
         plot = forest_plot(f"strata-{number}", f"By stratum, {name}", caption, axis, lines)
-        yield Placed("strata", name, plot, _after(spec.symbol, _of_lines(lines)))
+        able = [line for line in lines if not by_model[line.model][name].degenerate]
+        yield Placed("strata", name, plot, _after(spec.symbol, _of_lines(able)))
 
 
 def _changes(report: Report, name: str, number: int) -> Iterator[Placed]:
@@ -276,26 +278,27 @@ def _changes(report: Report, name: str, number: int) -> Iterator[Placed]:
     if lines:
         caption = "Share of rewordings that get another answer than their original; further left is better."
         title, axis = f"Changed answers, {name}", "changed answers, %"
-        changes = [
-            (line.model, line.value) for line in lines if (line.heading, line.label) == ("", PARTS[CHANGE.headline])
-        ]
+        whole = [line for line in lines if (line.heading, line.label) == ("", PARTS[CHANGE.headline])]
+        changes = [(line.model, line.value) for line in whole if not report.by_model[line.model][name].degenerate]
         plot = forest_plot(f"changes-{number}", title, caption, axis, lines)
         yield Placed("flips", name, plot, _after("rewordings with another answer than their original", extent(changes)))
 
 
 def _inconsistencies(by_model: ByModel) -> Iterator[Placed]:
-    lines = [
-        line
-        for spec in rates_of(measures_of(by_model))
-        for name, model, _, values in results_of(by_model, spec.name)
-        for href in [link(set=name, model=model, show="broken")]
-        for line in _line(spec.short, name.partition(":")[2] or name, model, values, spec.headline, href)
-    ]
+    names = set_names(by_model)
+    configs = [name.partition(":")[2] or name for name in names]
+    labels = dict(zip(names, configs if len({*configs}) == len(names) else names, strict=True))
+    lines, able = list[Line](), list[Line]()
+    for spec in rates_of(measures_of(by_model)):
+        for name, model, scored, values in results_of(by_model, spec.name):
+            href = link(set=name, model=model, show="broken")
+            lines += (line := _line(spec.short, labels[name], model, values, spec.headline, href))
+            able += [] if scored.degenerate else line
     if lines:
         symbol = common_symbol(rates_of(measures_of(by_model)))
         caption = f"Share of broken rules ({symbol}), with its interval; further left is better."
         plot = forest_plot("inconsistency", "Inconsistency of every set", caption, f"{symbol}, %", lines)
-        yield Placed("inconsistency", "", plot, _after(f"broken rules ({symbol})", _of_lines(lines)))
+        yield Placed("inconsistency", "", plot, _after(f"broken rules ({symbol})", _of_lines(able)))
 
 
 def _variants(by_model: ByModel) -> Iterator[Placed]:

@@ -216,11 +216,11 @@ def _run(path: Path, opened: Opened, options: ScoreOptions, *, rescore: bool) ->
     notes = []
     if unknown:
         notes.append(f"{path.name}: results.json has measures that are not known here: {', '.join(unknown)}.")
-    elif saved and not rescore and not _fits(saved, opened):
+    if saved and not rescore and not _fits(saved, opened):
         notes.append(f"{path.name}: results.json does not fit the predictions; they were scored again.")
     elif saved and not rescore:
-        kept = next(iter(saved.values())).get("options", {})
-        ours = [name for name in _SAVED_OPTIONS if getattr(options, name) == getattr(ScoreOptions, name)]
+        kept, left = next(iter(saved.values())).get("options", {}), {"measures"} if unknown else set[str]()
+        ours = [n for n in _SAVED_OPTIONS if n not in left and getattr(options, n) == getattr(ScoreOptions, n)]
         options = replace(options, **{name: kept[name] for name in ours if kept.get(name) is not None})
     sets = score_sources(opened, options)
     for name, scored in sets.items():

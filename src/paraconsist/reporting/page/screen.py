@@ -164,7 +164,8 @@ def title(report: Report, blocks: Sequence[Block]) -> str:
     if len(report.models) > 1:
         return f"{len(report.models)} models on {len(blocks)} sets: how consistent are they?"
     name = _called(report.models[0].name) or "the model"
-    rates = [s.wording.wording_change for s in report.models[0].sets.values() if s.wording is not None]
+    able = [scored for scored in report.models[0].sets.values() if not scored.degenerate]
+    rates = [scored.wording.wording_change for scored in able if scored.wording is not None]
     if len(rates) < len(blocks) or not rates:
         return f"How consistent is {name}?"
     low, high = (percent(end(rates)) for end in (min, max))
@@ -481,6 +482,7 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
         rates = ", ".join(f"{percent(rate, digits=2)} % ({kind})" for kind, rate in floor["flip_rate"].items())
         own = floor.get("excess_wording_change")
         of_change = f"; {percent(own)} points of the change between wordings are above that" if known(own) else ""
+        of_change = "; the change between wordings is not above that" if known(own) and own <= 0.0 else of_change
         yield f"Asked again unchanged (the noise floor), answers flip in {rates}{of_change}.", "noise floor"
     policies = []
     quantity, values = result.headline_by_policy(spec)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import unicodedata
@@ -20,6 +19,7 @@ from paraconsist.files import launched, locked, staged, write_text, writing
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, Quantity, scored_measures
 from paraconsist.reporting.comparisons import matrices, rank_words
 from paraconsist.reporting.formatting import Values, plural
+from paraconsist.reporting.page.browser import script_json
 from paraconsist.reporting.page.models import Model, Progress, Report, ReportOptions, load_models
 from paraconsist.reporting.page.provenance import signatures
 from paraconsist.reporting.page.screen import ranked
@@ -28,7 +28,7 @@ from paraconsist.reporting.table import Cell, Column, Table
 from paraconsist.reporting.tables import MODEL, ByModel, measures_of, set_names, share
 from paraconsist.scoring.compare import SetComparison, SetRanking, compare_options, rank_models
 from paraconsist.scoring.options import ScoreOptions
-from paraconsist.scoring.outcomes import STEADINESS
+from paraconsist.scoring.outcomes import STEADINESS, WORDING_CHANGE, compared_by
 from paraconsist.scoring.score import SetScores
 
 _PAGES = "models"  # the folder of the models' pages
@@ -178,7 +178,7 @@ def write_site(
         with writing("report", "site", folder):
             write_text(folder / ".nojekyll", "")  # GitHub Pages serves the files as they are
             if space and not (folder / "README.md").exists():
-                card = f"---\ntitle: {json.dumps(title)}\nsdk: static\napp_file: index.html\n---\n"
+                card = f"---\ntitle: {script_json(title)}\nsdk: static\napp_file: index.html\n---\n"
                 write_text(folder / "README.md", f"{card}\nWritten by paraconsist.\n")
             write_text(folder / _INDEX, index)
     return SiteWritten(folder / _INDEX, len(models), n_bytes)
@@ -227,7 +227,7 @@ def _leaderboard(models: Sequence[Model], options: ReportOptions) -> str:
         n_models=len(models),
         level=f"{100 * options.score.confidence_level:g}",
         boards=boards,
-        has_ranks=any(ranking.standings for ranking in ranked),
+        has_ranks=any(one.ranking.standings or one.standings for one in ranked),
         has_letters=any(table.caption for board in boards for _, table in board.tables),
         signatures=signatures(models),
         noun=Report(models, options).nouns[0],
@@ -259,12 +259,13 @@ def _board(by_model: ByModel, rankings: Sequence[SetRanking]) -> _Board:
     members = {name: {model: sets for model, sets in by_model.items() if name in sets} for name in set_names(by_model)}
     names = sorted(members, key=lambda name: -len(members[name]))
     ranked = [ranking for ranking in rankings if ranking.set in members]
-    sizes = {r.set: (len({row["model"] for row in r.standings}), r.n_common_buckets) for r in ranked}
+    placed = {one.set: {row["model"] for row in (*one.ranking.standings, *one.standings)} for one in ranked}
+    sizes = {one.set: (len(placed[one.set]), one.n_common_buckets) for one in ranked}
     noun = {name: next(iter(of.values()))[name].rows.nouns[0] for name, of in members.items()}
     words = {
         name: f": {plural(n, 'model')} ranked on {plural(size, noun[name])}" for name, (n, size) in sizes.items() if n
     }
-    specs = [CATALOGUE[name] for name in measures_of(by_model) if name in scored_measures()]
+    specs = {spec.name: spec for name in names for spec in _specs(name, by_model)}.values()
     reasons = [(one.set, {**one.ranking.unranked, **one.left_out}) for one in ranked]
     left_out = [(f"{model}, {name}", why) for name, of_models in reasons for model, why in of_models.items()]
     void = [
@@ -298,20 +299,17 @@ def index_table(
     ranks = {(name, row["measure"], row["model"]): row for name, row in standings}
     n_ranked = Counter(key[:2] for key in ranks)
     past_z = {key[:2] for key, row in ranks.items() if any(map(str.isdigit, row["letters"]))}  # too many for a reader
-    scored = [
-        (name, CATALOGUE[measure])
-        for name in names
-        for measure in measures_of({model: sets for model, sets in by_model.items() if name in sets})
-        if measure in scored_measures()
-    ]
+    scored = [(name, spec) for name in names for spec in _specs(name, by_model)]
+    is_steady = set[str]()  # sets whose steadiness has its column: it is one for all measures
     signs: list[float] = []  # by which each number is sorted
     columns, rows = [MODEL], [[Cell(model, head=True, link=f"{_PAGES}/{page_name(model)}")] for model in by_model]
     for name, spec in scored:
         over = f", {name}" if len(scored) > 1 else ""
         for place, (key, label, meaning) in enumerate(_keys(spec, is_brief=len(scored) > few)):
             cells = [_value(sets, name, spec, key) for sets in by_model.values()]
-            if all(cell.order is None for cell in cells):
+            if all(cell.order is None for cell in cells) or (key == STEADINESS.key and name in is_steady):
                 continue
+            is_steady |= {name} if key == STEADINESS.key else set()
             signs.append(1.0 if key == spec.headline and not spec.higher_is_better else -1.0)
             columns.append(Column(f"{label}{over}", meaning * (name == scored[0][0])))
             for row, cell in zip(rows, cells, strict=True):
@@ -341,6 +339,14 @@ def index_table(
     return Table(title, columns, rows, caption if has_letters else "", kind="sortable")
 
 
+def _specs(name: str, by_model: ByModel) -> Iterator[MeasureSpec]:
+    """Yield the measures of a set; in place of one that needs the gold labels that it lacks the wording change."""
+    of_set = {model: {name: sets[name]} for model, sets in by_model.items() if name in sets}
+    for spec in (CATALOGUE[measure] for measure in measures_of(of_set) if measure in scored_measures()):
+        is_without = all(sets[name].headline(spec) is WORDING_CHANGE for sets in of_set.values())
+        yield compared_by(WORDING_CHANGE.key) if is_without else spec
+
+
 def _keys(spec: MeasureSpec, *, is_brief: bool) -> Iterator[tuple[str, str, str]]:
     """Yield (key, label, meaning) of a measure's columns in the index; what models are ranked by is first."""
     quantities = {q.key: q for q in spec.quantities}
@@ -359,6 +365,6 @@ def _keys(spec: MeasureSpec, *, is_brief: bool) -> Iterator[tuple[str, str, str]
 def _value(sets: Mapping[str, SetScores], name: str, spec: MeasureSpec, key: str) -> Cell:
     scored = sets.get(name)
     values: Values = {} if scored is None else scored.measures.get(spec.name, {})
-    if key == STEADINESS.key:
+    if key in (STEADINESS.key, WORDING_CHANGE.key):
         values = {} if scored is None or scored.wording is None else scored.wording
     return share(values, key)

@@ -229,8 +229,11 @@ def heat_maps(sets: Sequence[AlignedSet]) -> Iterator[tuple[str, Table]]:
             means = values[:, rest].mean(axis=1).filled(np.nan).tolist()
             words = f"mean of {'the other ' if rows else ''}{count(len(rest))}"
             rows.append([Cell(words, head=True), *(Cell(mean, unit=WHOLE_PERCENT) for mean in means)])
-        what = "Wordings answered right" if is_right else f"{CATALOGUE[aligned.measure].title}: broken rules"
-        if aligned.are_agents and not any(any(rows.calls or ()) for rows in aligned.rows.values()):
+        spec, all_rows = CATALOGUE[aligned.measure], aligned.rows.values()
+        what = "Wordings answered right" if is_right else f"{spec.title}: broken rules"
+        if spec.mean_over == "buckets" and all(rows.is_without_gold for rows in all_rows):
+            what = WORDING_CHANGE.symbol.capitalize()
+        if aligned.are_agents and not any(any(rows.calls or ()) for rows in all_rows):
             what = "Runs that end differently"
         noun = aligned.rows[aligned.read[0]].nouns[0]
         columns = [Column(noun, words=True), *(Column(model, upright=True) for model in aligned.read)]
@@ -325,7 +328,7 @@ def _in_page_words(table: Table, noun: str) -> Table:
 
 def _to_page_words(text: str, noun: str) -> str:
     words = _PAGE_WORDS[noun]
-    pattern = rf"(?<!no )(?<!role )(?<!`)\b({'|'.join(words)})(?=s?\b)"
+    pattern = rf"(?<!no )(?<!role )(?<![`/:-])\b({'|'.join(words)})(?=s?\b(?!-))"
     return re.sub(pattern, lambda word: words[word[0]], text)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from paraconsist.measures.results import parse_signature
 from paraconsist.reporting.plots.canvas import (
     BAD,
     COLOURS,
@@ -53,7 +53,7 @@ def write_plots(folder: Path, families: _Families, *, alpha: float) -> list[Path
 
 def experiment_plots(name: str, family: _Family) -> Iterator[Plot]:
     """Return the plots of one family against rho for a page: smallest p, both accuracies, what the change costs."""
-    (alpha,) = map(float, re.findall(r"\|alpha:([\d.]+)", family["signature"]))
+    alpha = float(parse_signature(family["signature"]).parts["alpha"])
     by_rho = [
         f"rho {at['rho']:g}: {100 * at['accuracy']:.1f} % before, {100 * at['transformed_accuracy']:.1f} % after"
         for at in family["by_rho"]
