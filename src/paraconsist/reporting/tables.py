@@ -477,7 +477,8 @@ def noise(name: str, floor: Values) -> Table:
     labels = of_answers | (of_right if floor["share"] else {})
     lines += [(key, floor[key], label) for key, label in labels.items() if key in floor]
     lines += [("", floor["share"][part], f"share of variance: {part}") for part in _VARIANCES if part in floor["share"]]
-    intervals = floor["confidence_interval"]
+    shown_elsewhere = {"wording_change", "inconsistency"}  # beside the finding, of the run alone
+    intervals = {key: ends for key, ends in floor["confidence_interval"].items() if key not in shown_elsewhere}
     rows = [
         [Cell(label, head=True, symbols=True), Cell(value, intervals.get(key), TWO_DIGITS)]
         for key, value, label in lines
