@@ -264,3 +264,23 @@ def test_models_are_compared_over_texts_that_additive_rows_share(command, tmp_pa
     assert pair["result"]["p_value"] == pytest.approx(direct.p_value)
     assert pair["result"]["confidence_interval"] == direct.confidence_interval
     assert pair["result"]["n_clusters"] == {"difference": 12}
+
+
+@pytest.mark.faults
+def test_measures_of_a_file_of_several_are_each_of_its_rows_and_columns_of_models_may_be_a_list():
+    """Two were refused, one was not; a list ended in an AttributeError."""
+    rng = np.random.default_rng(0)
+    roles = ["original", "paraphrase", "paraphrase", "negation"] * 12
+    columns = {"bucket_id": np.arange(48) // 4, "role": roles, "label": rng.integers(0, 2, 12).repeat(4)}
+    table = pd.DataFrame({**columns, "a": rng.integers(0, 2, 48), "b": rng.integers(0, 2, 48)})
+    measures = ["semantic_inconsistency", "negational_inconsistency"]
+    found = pc.score(table, prediction="a", measures=measures).to_dict()
+    assert {name: list(values["measures"]) for name, values in found.items()} == {
+        "paraphrase": measures[:1],
+        "negation": measures[1:],
+    }
+    compared = pc.compare(table, prediction=["a", "b"], measures=measures).to_dict()
+    assert [(one["set"], [pair["measure"] for pair in one["pairs"]]) for one in compared] == [
+        ("paraphrase", measures[:1]),
+        ("negation", measures[1:]),
+    ]

@@ -159,6 +159,9 @@ class SourceOptions:
 
     def __post_init__(self) -> None:
         """Read texts with commas as several names."""
+        columns: Any = self.prediction
+        if isinstance(columns, (list, tuple)):
+            object.__setattr__(self, "prediction", ",".join(check_names("", "prediction", columns)))
         for name in ("label_names", "places", "probabilities"):
             value = getattr(self, name)
             if value is not None:

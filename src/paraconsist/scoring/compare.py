@@ -44,7 +44,7 @@ from paraconsist.scoring.options import CompareOptions, ScoreOptions
 from paraconsist.scoring.outcomes import BY_WORDINGS, Ranking, problems_of, rank, unread, wording_change, wordings_of
 from paraconsist.scoring.roles import apply_policy, check_parsed, groups_of, members_of, per_problem, violations
 from paraconsist.scoring.score import chosen_measures, origin_of
-from paraconsist.scoring.sources import Opened, Source, public_model, with_measures
+from paraconsist.scoring.sources import Opened, Source, about_its_rows, public_model, with_measures
 
 if TYPE_CHECKING:
     from paraconsist.scoring.checked import CheckedDifference
@@ -352,8 +352,9 @@ def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: 
     """Return the measures that models are compared by on one set."""
     recorded = next((m for source in sources.values() if (m := source.predictions.metadata.get("measures"))), None)
     first = next(iter(aligned.rows.values()))
-    named = [name for name in options.measures or () if name != BY_WORDINGS.name]
-    specs = [BY_WORDINGS] if len(named) < len(options.measures or ()) else []
+    wanted = about_its_rows(next(iter(sources.values())), options.measures) or ()
+    named = [name for name in wanted if name != BY_WORDINGS.name]
+    specs = [BY_WORDINGS] if len(named) < len(wanted) else []
     if named or not specs:
         chosen = chosen_measures("compare", named, {"measures": recorded or []}, first)
         tested = [tested_by(spec) for spec in chosen]
@@ -363,7 +364,7 @@ def compared_measures(sources: Mapping[str, Source], aligned: Aligned, options: 
             tested = [spec for spec in tested if spec not in replaced]
         specs += tested
     if BY_WORDINGS in specs and not len(wordings_of(first)):
-        if len(named) < len(options.measures or ()):
+        if len(named) < len(wanted):
             must = f"hold problems with two wordings for {BY_WORDINGS.name}"
             raise input_error("compare", "models", must, got=f"one wording of each ({len(first)} rows)")
         specs.remove(BY_WORDINGS)

@@ -76,6 +76,7 @@ from paraconsist.scoring.roles import (
 from paraconsist.scoring.sources import (
     Opened,
     Source,
+    about_its_rows,
     of_its_rows,
     open_source,
     test_set_of,
@@ -298,13 +299,14 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     invalid, or a row lacks its partner.
     """
     predictions, test = source.predictions, source.test
-    need = reads_probabilities(options.measures or predictions.metadata.get("measures"))
+    named = about_its_rows(source, options.measures)
+    need = reads_probabilities(named or predictions.metadata.get("measures"))
     rows = source.scored_rows[need] = read_rows(predictions, source.columns, need_probabilities=need)
     if not len(rows):
         raise input_error("score", "predictions", "have at least one row")
     check_not_swapped(rows)
     test_rows = None if test is None else read_rows(test, source.columns, need_buckets=False)
-    specs = chosen_measures("score", options.measures, predictions.metadata, rows)
+    specs = chosen_measures("score", named, predictions.metadata, rows)
     if not rows.are_runs and TRAJECTORIES not in specs:
         rows = source.scored_rows[need] = replace(rows, calls=None, arguments=None)
     kept, n_dropped = apply_policy(rows, options.policy)

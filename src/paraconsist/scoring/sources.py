@@ -331,9 +331,20 @@ def by_roles(source: Source, options: SourceOptions, *, is_only: bool = True) ->
 
 def with_measures(sets: Mapping[str, Source], measures: Sequence[str] | None) -> dict[str, Source]:
     """Return the sets; of those that were one file, only those that the measures are about where some are."""
-    targets = {CATALOGUE[name].target if name in CATALOGUE else PARAPHRASE for name in measures or ()}
+    targets = {*map(_target_of, measures or ())}
     about = {name: source for name, source in sets.items() if not targets or source.target in (None, *targets)}
     return about or dict(sets)
+
+
+def _target_of(measure: str) -> str:
+    return CATALOGUE[measure].target if measure in CATALOGUE else PARAPHRASE
+
+
+def about_its_rows(source: Source, measures: Sequence[str] | None) -> Sequence[str] | None:
+    """Return those of named measures that are about the rows of a set that was one file with others."""
+    if source.target is None or measures is None:
+        return measures
+    return [name for name in measures if _target_of(name) == source.target] or measures
 
 
 def of_its_rows(source: Source, predictions: Predictions) -> Predictions:
