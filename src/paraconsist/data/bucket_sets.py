@@ -425,6 +425,8 @@ def bucket_set_from_table(
         if column in columns:
             try:
                 columns[column] = columns[column].cast(pa.string())
+                if column == "role":  # Original is original
+                    columns[column] = pc.utf8_lower(columns[column])
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 raise wrong_value(name, column, "hold text or whole numbers", str(columns[column].type)) from None
     n_rows = table.num_rows
