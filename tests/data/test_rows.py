@@ -8,7 +8,7 @@ from helpers.toy_builder import toy_rows
 
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import UNPARSED, read_rows
+from paraconsist.data.rows import UNPARSED, named_labels, read_rows
 from paraconsist.data.tasks import get_task
 from paraconsist.dataset_builders.checks import SplitChecker
 from paraconsist.errors import InputError
@@ -46,6 +46,29 @@ def test_minus_one_is_no_answer_where_no_gold_label_is_minus_one(gold, unparsed)
     columns = {"q": COLUMNS["q"], "answer": [0, -1, 1]} | ({} if gold is None else {"gold": gold})
     rows = rows_of(columns, label="gold" if gold else SourceOptions.label)
     assert (rows.unparsed.tolist(), rows.is_marked) == (unparsed, any(unparsed))
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "is_right"),
+    [
+        ([1, 1, 0], ["1", "0", "n/a"], [True, False, False]),
+        ([True, True, False], ["True", "False", "maybe"], [True, False, False]),
+        ([True, True, False], ["true", "false", "maybe"], [True, False, False]),
+        (["True", "True", "Neither"], [True, False, True], [True, False, False]),
+        (["1", "1", "x"], [1, 0, 0], [True, False, False]),
+    ],
+)
+def test_labels_or_answers_of_which_some_are_no_numbers(gold, answer, is_right):
+    rows = rows_of({"q": COLUMNS["q"], "gold": gold, "answer": answer})
+    assert (rows.labels == rows.predictions).tolist() == is_right
+
+
+def test_predictions_that_are_numbers_of_names_may_be_text():
+    table = pa.table({"gold": ["no", "yes", "yes"], "answer": ["0", "1", "n/a"]})
+    named = named_labels(Predictions(table), "gold", "answer", ["no", "yes"]).table
+    assert named.to_pydict() == {"gold": [0, 1, 1], "answer": [0, 1, None]}
+    swapped = named_labels(Predictions(table), "gold", "answer", ["no", "yes", "0"]).table  # a name counts before it
+    assert swapped["answer"].to_pylist() == [2, 1, None]
 
 
 def test_probabilities_of_gold_and_predicted_labels():

@@ -200,17 +200,21 @@ def _of_calls(table: pa.Table, name: str) -> list[tuple[str, ...]] | None:
 
 
 def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Sequence[str]) -> pa.Table:
-    """Return numeric labels as text where predictions are text that holds them: one answer of many may be no number."""
+    """Return numbers, true and false as text where the other column, of labels or predictions, is text that holds them.
+
+    One answer of many may be no number, and the gold labels may have another class than those that were given.
+    """
     columns = [name for name in (names.label, names.prediction) if name in table.column_names]
-    if len(columns) < 2 or label_names or not pa.types.is_string(table[names.prediction].type):
+    are_texts = [pa.types.is_string(table[name].type) for name in columns]
+    if len(columns) < 2 or label_names or sum(are_texts) != 1:
         return table
-    labels = table[names.label]
-    if not pa.types.is_integer(labels.type):
+    plain, texts = columns[are_texts.index(False)], table[columns[are_texts.index(True)]]
+    if not (pa.types.is_integer(kind := table[plain].type) or pa.types.is_boolean(kind)):
         return table
-    texts = labels.cast(pa.string())
-    if not pc.any(pc.equal(texts, table[names.prediction])).as_py():
-        return table
-    return table.set_column(table.column_names.index(names.label), names.label, texts)
+    for written in (table[plain].cast(pa.string()), pc.utf8_title(table[plain].cast(pa.string()))):  # true, True
+        if pc.any(pc.equal(written, texts)).as_py():
+            return table.set_column(table.column_names.index(plain), plain, written)
+    return table
 
 
 def _check_columns(table: pa.Table, names: SourceOptions, needed: Sequence[str]) -> None:
@@ -676,12 +680,13 @@ def own_ids(table: pa.Table, columns: SourceOptions) -> pa.Table:
 def named_labels(predictions: Predictions, column: str, answered: str, label_names: list[str]) -> Predictions:
     """Replace names by their numbers in `label_names` in the columns of labels and of predictions (`answered`).
 
-    A prediction that is none of them could not be read. InputError if a label is not among the names.
+    A prediction that is none of them, nor its number, could not be read. InputError if a label is not among the names.
     """
     table = predictions.table
     number = {name: place for place, name in enumerate(label_names)}
     if answered in table.column_names and pa.types.is_string(table[answered].type):
-        numbers = pa.array([number.get(answer) for answer in table[answered].to_pylist()], pa.int64())
+        known = {str(place): place for place in number.values()} | number  # one answer of many may be no number
+        numbers = pa.array([known.get(answer) for answer in table[answered].to_pylist()], pa.int64())
         table = table.set_column(table.column_names.index(answered), answered, numbers)
     values = tables.column_of(table, column, parameter="label").to_pylist()
     given = [(row, value) for row, value in enumerate(values) if value not in (None, "")]
