@@ -77,6 +77,13 @@ def test_probabilities_of_gold_and_predicted_labels():
     np.testing.assert_array_equal(rows.predicted_confidences, [0.9, np.nan, 0.7])
 
 
+def test_probabilities_may_be_lists_in_text_as_in_csv():
+    rows = rows_of({**COLUMNS, "probabilities": ["[0.9, 0.1]", "", "[0.3, 0.7]"]})
+    np.testing.assert_array_equal(rows.confidences, [0.9, np.nan, 0.7])
+    refuses(r"must hold lists of numbers; got 0.9 at row 0", rows_of, {**COLUMNS, "probabilities": ["0.9"] * 3})
+    refuses(r"must hold lists of numbers; got '\[0.9' at row 0", rows_of, {**COLUMNS, "probabilities": ["[0.9"] * 3})
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize(
     ("columns", "names"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -362,6 +364,8 @@ def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) ->
     columns = [name for name in probabilities if name in table.column_names]
     if not columns:
         return None
+    if len(columns) == 1:
+        table = table.set_column(table.column_names.index(columns[0]), columns[0], _out_of_json(table[columns[0]]))
     for name in probabilities:
         tables.column_of(table, name, parameter="probabilities")
     if len(columns) > 1:
@@ -385,6 +389,14 @@ def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) ->
             got, remedy = [round(float(p), 6) for p in matrix[row]], "Logits become probabilities by softmax."
             raise tables.column_error("probabilities", columns[0], "be non-negative and sum to one", got, row, remedy)
     return matrix if len(rows) else None
+
+
+def _out_of_json(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the values of a column of JSON, as CSV and lists of rows have lists; other columns unchanged."""
+    with suppress(ValueError, TypeError, OverflowError, RecursionError):
+        if pa.types.is_string(column.type):
+            return pa.chunked_array([pa.array([json.loads(text) if text else None for text in column.to_pylist()])])
+    return column
 
 
 def _lists(column: pa.ChunkedArray, name: str, rows: NDArray[np.intp]) -> NDArray[np.float64]:
