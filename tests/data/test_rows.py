@@ -84,6 +84,11 @@ def test_probabilities_may_be_lists_in_text_as_in_csv():
     refuses(r"must hold lists of numbers; got '\[0.9' at row 0", rows_of, {**COLUMNS, "probabilities": ["[0.9"] * 3})
 
 
+def test_calls_may_be_lines_or_a_list_in_text():
+    found = rows_of({**COLUMNS, "calls": ["find\nbook", '["find", "book"]', "['find', 'book']"]}).calls
+    assert found == [("find", "book")] * 3
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize(
     ("columns", "names"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from ast import literal_eval
 from collections import Counter
 from collections.abc import Callable, Sized
 from contextlib import suppress
@@ -149,6 +150,19 @@ def listed(value: Any) -> list[Any]:
         with suppress(ValueError):
             value = json.loads(value)
     return value if isinstance(value, list) else [value]
+
+
+def lines_in(text: str) -> list[Any]:
+    """Return the values of a list that a text is, as JSON or Python writes it; else its lines.
+
+    >>> lines_in("find\\nbook"), lines_in('["find", "book"]'), lines_in("['find', 'book']")
+    (['find', 'book'], ['find', 'book'], ['find', 'book'])
+    """
+    for read in (json.loads, literal_eval) if text.startswith("[") else ():
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            if isinstance(values := read(text), list):
+                return values
+    return text.splitlines()
 
 
 def valid_text(text: str) -> str:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data import tables
 from paraconsist.data.arrays import rows_counted
+from paraconsist.data.foreign import lines_in
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ARGUMENTS, CALLS, PROBLEM, TRIALS, UNANSWERED, VALUE, Predictions
 from paraconsist.errors import input_error
@@ -198,7 +199,7 @@ def _of_calls(table: pa.Table, name: str) -> list[tuple[str, ...]] | None:
     if not (pa.types.is_string(kind) or (pa.types.is_list(kind) and pa.types.is_string(kind.value_type))):
         return None
     values = (value or () for value in table[name].to_pylist())
-    return [tuple(value.splitlines() if isinstance(value, str) else map(str, value)) for value in values]
+    return [tuple(map(str, lines_in(value) if isinstance(value, str) else value)) for value in values]
 
 
 def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Sequence[str]) -> pa.Table:

@@ -189,10 +189,17 @@ def are_rows(values: Any) -> bool:
     return isinstance(values, (list, tuple)) and bool(values) and all(map(is_row, values))
 
 
-def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return rows as a table: lists and mappings are JSON, columns of several kinds are text."""
-    columns: dict[str, list[Any]] = {}
+def table_of_rows(rows: Sequence[Mapping[str, Any]], *, nested: bool = False) -> pa.Table:
+    """Return rows as a table: lists and mappings are JSON, columns of several kinds are text.
+
+    With `nested` columns that hold nothing but lists, or mappings, keep them.
+    """
+    columns: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
+        if nested and {type(row.get(name)) for row in rows} - {type(None)} in ({list}, {tuple}, {dict}):
+            with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
+                columns[name] = pa.array([row.get(name) for row in rows])
+                continue
         values = [_storable(row.get(name)) for row in rows]
         is_mixed = len({type(value) for value in values if value is not None}) > 1
         columns[name] = [as_text(value) if is_mixed and value is not None else value for value in values]
@@ -212,7 +219,7 @@ def in_arrow(table: Any, function: str = "score") -> pa.Table:
     a list of rows.
     """
     if are_rows(table):
-        table = table_of_rows(table)
+        table = table_of_rows(table, nested=True)
     if isinstance(table, Mapping) and hasattr(table, "with_format"):  # datasets.DatasetDict
         if len(table) != 1:
             remedy = f"Give one of them, such as data[{next(iter(table), 'test')!r}]."

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from paraconsist.data.foreign import lines_in
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Records, walk
 from paraconsist.data.options import SourceOptions
@@ -51,12 +52,13 @@ def calls_of(value: Any) -> Calls:
     """Return the tools called by an agent, in order, each with its arguments as text.
 
     `value` is a list of messages, of which the assistant's are read, of calls (with the tool's name and arguments, in a
-    ``function`` or not), or of names; or a text with a call a line, or in ReAct's form, as messages may be.
+    ``function`` or not), or of names; or a text that is such a list, has a call a line, or is in ReAct's form, as
+    messages may be.
     """
     calls: Calls = []
     if isinstance(value, str) and (steps := _REACT.findall(value)):
         return [call for step in steps for call in _react_calls(*step)]
-    for item in value.splitlines() if isinstance(value, str) else value if isinstance(value, list) else ():
+    for item in lines_in(value) if isinstance(value, str) else value if isinstance(value, list) else ():
         if isinstance(item, str):
             calls.append((item, ""))
         elif isinstance(item, Mapping) and "role" in item:
@@ -190,7 +192,7 @@ def _run_rows(
 
 def _with_arguments(calls: Calls, given: Any) -> Calls:
     """Return calls with arguments that stand in a list, or a text with a line each, of as many beside them."""
-    values = given.splitlines() if isinstance(given, str) else given if isinstance(given, list) else ()
+    values = lines_in(given) if isinstance(given, str) else given if isinstance(given, list) else ()
     return (
         [(name, _text(value)) for (name, _), value in zip(calls, values, strict=True)]
         if len(values) == len(calls)
