@@ -89,7 +89,7 @@ def test_right_answers_of_a_problem_are_the_first_of_them_in_other_problems(answ
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("as_cells", [json.dumps, list])
+@pytest.mark.parametrize("as_cells", [json.dumps, list, str, lambda texts: str(np.array(texts))])
 def test_choices_are_read_from_texts_and_lists(as_cells):
     """Of a CSV file each letter of the list was a choice."""
     orders = [["red", "blue"], ["blue", "red"], ["red", "blue"], ["red", "blue"]]

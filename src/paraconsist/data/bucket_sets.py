@@ -316,7 +316,7 @@ def _a_row_each(table: pa.Table) -> pa.Table:
         raise input_error("run", "id", "be another in each row, which is one question", got=next(iter(twice)))
     rows: list[Json] = []
     for number, row in enumerate(table.to_pylist(), 1):
-        texts = [text for name in columns for text in listed(row.pop(name)) if text]
+        texts = [text for name in columns for text in listed(row.pop(name), python=True) if text]
         own = row.pop("id", number)
         row.setdefault("bucket_id", f"row-{number}" if own in (None, "") else own)
         rows += [{**row, "role": "original"}] if row.get("question") else []

@@ -21,6 +21,7 @@ from paraconsist.errors import first_line, input_error
 from paraconsist.files import Json
 
 MAX_YAML = 1_000_000  # bytes
+_WITHOUT_COMMA = re.compile(r"(?<=['\"])\s+(?=['\"])")  # between texts
 _LONGEST_NUMBER = 400  # characters: every finite float has fewer
 
 
@@ -144,25 +145,31 @@ def as_text(value: Any) -> str:
     return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
-def listed(value: Any) -> list[Any]:
-    """Return what a value lists, also as JSON in a text; else the value alone."""
+def listed(value: Any, *, python: bool = False) -> list[Any]:
+    """Return what a value lists, also as JSON in a text; else the value alone.
+
+    With `python` also as Python writes lists, and numpy arrays of texts, in a CSV file of pandas for instance.
+    """
     if isinstance(value, str) and value.lstrip().startswith("["):
-        with suppress(ValueError):
-            value = json.loads(value)
+        for read in (json.loads, _of_python)[: 1 + python]:
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                return list(read(value.strip()))
     return value if isinstance(value, list) else [value]
+
+
+def _of_python(text: str) -> list[Any]:
+    values: list[Any] = literal_eval(text)  # which joins the texts of a numpy array
+    return values if len(values) > 1 else literal_eval(_WITHOUT_COMMA.sub(", ", text))
 
 
 def lines_in(text: str) -> list[Any]:
     """Return the values of a list that a text is, as JSON or Python writes it; else its lines.
 
-    >>> lines_in("find\\nbook"), lines_in('["find", "book"]'), lines_in("['find', 'book']")
-    (['find', 'book'], ['find', 'book'], ['find', 'book'])
+    >>> lines_in("find\\nbook"), lines_in("['find' 'book']")
+    (['find', 'book'], ['find', 'book'])
     """
-    for read in (json.loads, literal_eval) if text.startswith("[") else ():
-        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-            if isinstance(values := read(text), list):
-                return values
-    return text.splitlines()
+    values = listed(text, python=True)
+    return text.splitlines() if values == [text] else values
 
 
 def valid_text(text: str) -> str:

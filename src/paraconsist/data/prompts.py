@@ -587,7 +587,7 @@ def _text(value: Any, column: str, name: str, row: int, may_lack: bool) -> str:
 
 def _list(value: Any, column: str, name: str, row: int) -> list[str]:
     """Return the texts of a list, of a JSON list in a text, or of one text."""
-    values = [] if value is None or value == "" else listed(value)
+    values = [] if value is None or value == "" else listed(value, python=column == "choices")
     if not all(isinstance(each, (str, int, float)) for each in values):
         raise wrong_value(name, column, "be text, or a list of texts", value, row)
     return [as_text(each) for each in values]

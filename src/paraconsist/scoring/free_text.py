@@ -169,8 +169,8 @@ def _choices(table: pa.Table) -> list[list[str] | None] | None:
     """Return the choices of every row, in a list or a text that is one; None where there are none."""
     if CHOICES not in table.column_names:
         return None
-    cells = table[CHOICES].to_pylist()
-    return [None if listed(cell) == [cell] else [*map(str, listed(cell))] for cell in cells]
+    cells = [(cell, listed(cell, python=True)) for cell in table[CHOICES].to_pylist()]
+    return [None if values == [cell] else [*map(str, values)] for cell, values in cells]
 
 
 def _accepted(table: pa.Table, label: str) -> list[list[str]]:
