@@ -262,6 +262,9 @@ class WrittenAnswer(NamedTuple):
         return (self.cut and not free) or (self.label is None and not self.raw_output.strip())
 
 
+_DENIALS = (r"\b(?i:not) ", r"\b(?i:non)[- ]", r"\w(?i:n['’]t) ")
+
+
 @lru_cache(maxsize=64)
 def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     """Match a label word between word boundaries; a single letter in its case, and not as a word of a sentence."""
@@ -270,8 +273,9 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
         re.escape(word) + of_sentence * (word in ("A", "I")) if len(word) == 1 else f"(?i:{re.escape(word)})"
         for word in sorted(words, key=len, reverse=True)
     )
-    denied = "".join(rf"(?<!\b(?i:not) {article})" for article in ("", "a ", "an "))
-    return re.compile(rf"(?<!\w)(?<!\w['’]){denied}(?:{alone})(?!\w)(?!['’]\w)")
+    denials = _DENIALS if "no" in words else (*_DENIALS, r"\b(?i:no) ")
+    denied = "".join(f"(?<!{denial}{article})" for denial in denials for article in ("", "a ", "an "))
+    return re.compile(rf"(?<!\w)(?<!\w['’]){denied}(?:{alone})(?!\w)(?!['’]\w)(?!\.\d*[1-9])")
 
 
 def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = (), *, cut: bool = False) -> int | None:
@@ -280,9 +284,9 @@ def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = (), *, 
     Only the first non-blank line after the reasoning (``<think>`` to ``</think>``) counts. Case matters for single
     letters only. A label's name (`names`, in the words' order) counts as its word. An answer that begins with a label
     word gives that word, unless another one follows directly ("yes or no"); else the line must contain exactly one of
-    the words, between word boundaries and not after "not". If one contains another ("not entailed", "entailed") the
-    longer one counts. Of a line that the limit of tokens has `cut` only a label at its beginning counts, which begins
-    no other label's word.
+    the words, between word boundaries and not after "not", "no", "non-" or "n't". If one contains another ("not
+    entailed", "entailed") the longer one counts. Of a line that the limit of tokens has `cut` only a label at its
+    beginning counts, which begins no other label's word.
 
     >>> words = ("no", "yes")
     >>> parse_answer(" Yes.\\n\\nPremise: ...", words), parse_answer("The answer is no", words)
