@@ -212,12 +212,16 @@ def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Seq
     if len(columns) < 2 or label_names or sum(are_texts) != 1:
         return table
     plain, texts = columns[are_texts.index(False)], table[columns[are_texts.index(True)]]
-    if not (pa.types.is_integer(kind := table[plain].type) or pa.types.is_boolean(kind)):
-        return table
-    for written in (table[plain].cast(pa.string()), pc.utf8_title(table[plain].cast(pa.string()))):  # true, True
-        if pc.any(pc.equal(written, texts)).as_py():
-            return table.set_column(table.column_names.index(plain), plain, written)
-    return table
+    return table.set_column(table.column_names.index(plain), plain, _written_as(texts, table[plain]))
+
+
+def _written_as(texts: pa.ChunkedArray, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of whole numbers, or true and false, as text if the texts of some rows are the same."""
+    if pa.types.is_integer(column.type) or pa.types.is_boolean(column.type):
+        for written in (column.cast(pa.string()), pc.utf8_title(column.cast(pa.string()))):  # true, True
+            if pc.any(pc.equal(written, texts)).as_py():
+                return written
+    return column
 
 
 def _check_columns(table: pa.Table, names: SourceOptions, needed: Sequence[str]) -> None:
@@ -625,27 +629,37 @@ def long_format(
 
     `names.prediction` is the column of the perturbed texts, `original_prediction` that of the originals. Probabilities
     are dropped, since a row has them for at most one of its texts. The file's own buckets, if they have several rows,
-    replace missing groups. Returns the rows and their new column names. InputError if a column is missing.
+    replace missing groups. Buckets are called after the ids of the rows, or their own, if each row has another, else by
+    their numbers. Returns the rows and their new column names. InputError if a column is missing.
     """
     table = predictions.table
-    tables.column_of(table, original_prediction, parameter="original_prediction")
-    tables.column_of(table, names.prediction, parameter="prediction")
-    sided = {original_prediction, names.prediction, names.bucket, names.role, *names.probabilities}
+    original = tables.column_of(table, original_prediction, parameter="original_prediction")
+    answers = tables.column_of(table, names.prediction, parameter="prediction")
+    if pa.types.is_string(answers.type):
+        original = _written_as(answers, original)
+    elif pa.types.is_string(original.type):
+        answers = _written_as(original, answers)
+    sided = {original_prediction, names.prediction, names.bucket, names.role, names.example, *names.probabilities}
     kept = [c for c in table.column_names if c not in sided]
     grouped_by = shared_buckets(table, names)
     group = SourceOptions.group if names.group == names.bucket else names.group
-    buckets = pa.array([f"pair.{row}" for row in range(table.num_rows)])
+    present = [name for name in ("example", "bucket") if getattr(names, name) in table.column_names]
+    ids = {getattr(names, name): tables.values_of(table, getattr(names, name), parameter=name) for name in present}
+    unique = (of for of in ids.values() if len({*of} - {None}) == len(table))
+    buckets = pa.array([f"pair.{one}" for one in next(unique, range(len(table)))])
 
-    def side(column: str, what: str) -> pa.Table:
+    def side(answers: pa.ChunkedArray, what: str) -> pa.Table:
         columns: dict[str, pa.ChunkedArray] = {c: table[c] for c in kept}
-        columns[names.prediction] = table[column]
+        columns[names.prediction] = answers
         columns[names.bucket] = buckets
+        if names.example in ids and names.example != names.bucket:
+            columns[names.example] = pa.array([f"{one}.{what}" for one in ids[names.example]])
         columns[names.role] = pa.array(np.full(table.num_rows, what))
         if grouped_by is not None:
             columns[group] = table[grouped_by]
         return pa.table(columns)
 
-    sides = [side(original_prediction, "original"), side(names.prediction, "paraphrase")]
+    sides = [side(original, "original"), side(answers, "paraphrase")]
     try:
         spread = pa.concat_tables(sides, promote_options="permissive")
     except pa.ArrowException:
