@@ -399,6 +399,16 @@ def test_lists_in_a_csv_as_json_python_or_numpy_write_them(tmp_path, as_cell):
 
 
 @pytest.mark.faults
+def test_questions_of_several_files_are_never_one(tmp_path):
+    """The first questions of all files of a folder were one, where they had no ids."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text(f"question,wording 1\n{name}?,{name} 1?\n")
+    ids = pc.load_bucket_set(tmp_path).table["bucket_id"].to_pylist()
+    assert ids == ["a-1", "a-1", "b-1", "b-1"]
+    assert pc.load_bucket_set(tmp_path / "a.csv").table["bucket_id"].to_pylist() == ["1", "1"]
+
+
+@pytest.mark.faults
 def test_a_list_of_rows_may_have_other_names(tmp_path, monkeypatch):
     rows = [{"topic": row["bucket_id"], "text": row["question"]} for row in ROWS]
     rows = of_python(rows, tmp_path, monkeypatch, column=["question=text", "bucket_id=topic"])

@@ -187,7 +187,7 @@ def load_bucket_set(
         raise input_error("load_bucket_set", "dataset", "be the name of a set", got=dataset)
     spec, path = str(dataset), Path(dataset)
     if files := [path] if is_file_of_rows(spec) else _files_in(path, split):
-        parts = [read_rows(file, column=column) for file in files]
+        parts = [read_rows(file, column=column, prefix=f"{file.stem}-" * (len(files) > 1)) for file in files]
         tables, names = [part[0] for part in parts], {part[1] for part in parts}
         comparers = {key: {of[key] for *_, of in parts if key in of} for key in ("same", "right")}
         if len(names) > 1 or any(len(values) > 1 for values in comparers.values()):
@@ -249,11 +249,11 @@ def _files_in(folder: Path, split: str) -> list[Path]:
 
 
 def read_rows(
-    path: Path, *, function: str = "run", parameter: str = "dataset", column: Sequence[str] = ()
+    path: Path, *, function: str = "run", parameter: str = "dataset", column: Sequence[str] = (), prefix: str = ""
 ) -> tuple[pa.Table, tuple[str, ...] | None, dict[str, str]]:
     """Return a file's rows, with columns renamed as `load_bucket_set` does, its label names, and its comparers.
 
-    InputError as for `read_table`.
+    Questions without an id are called after the number of their row behind `prefix`. InputError as for `read_table`.
     """
     if path.suffix.lower() in YAML_ENDINGS:
         table, comparers = read_questions(path)
@@ -264,7 +264,7 @@ def read_rows(
         for i, field in enumerate(table.schema):  # a column of empty cells holds empty texts
             if pa.types.is_null(field.type):
                 table = table.set_column(i, field.name, pa.array([""] * table.num_rows))
-    return renamed_columns(table, column, function), declared_label_names(table), declared_comparers(table)
+    return renamed_columns(table, column, function, prefix), declared_label_names(table), declared_comparers(table)
 
 
 def of_one_kind(read: Callable[[], pa.Table], rows: Callable[[], Iterable[Json]]) -> pa.Table:
@@ -278,7 +278,7 @@ def of_one_kind(read: Callable[[], pa.Table], rows: Callable[[], Iterable[Json]]
         raise
 
 
-def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.Table:
+def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str, prefix: str = "") -> pa.Table:
     """Return a table with other names of columns, from pairs ``field=column``; a renamed column replaces another."""
     new_names = {}
     for item in [pairs] if isinstance(pairs, str) else pairs:
@@ -300,10 +300,10 @@ def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.
         new_names[own_name] = field_name
     kept = [c for c in table.column_names if c in new_names or c not in new_names.values()]
     chosen = table.select(kept).rename_columns([new_names.get(c, c) for c in kept])
-    return _a_row_each(chosen.replace_schema_metadata(table.schema.metadata))
+    return _a_row_each(chosen.replace_schema_metadata(table.schema.metadata), prefix)
 
 
-def _a_row_each(table: pa.Table) -> pa.Table:
+def _a_row_each(table: pa.Table, prefix: str) -> pa.Table:
     """Return questions whose wordings stand in one row, in a list or in numbered columns, with a row for each wording.
 
     Where there is a `question` beside them, it is the original.
@@ -317,8 +317,8 @@ def _a_row_each(table: pa.Table) -> pa.Table:
     rows: list[Json] = []
     for number, row in enumerate(table.to_pylist(), 1):
         texts = [text for name in columns for text in listed(row.pop(name), python=True) if text]
-        own = row.pop("id", number)
-        row.setdefault("bucket_id", f"row-{number}" if own in (None, "") else own)
+        own = row.pop("id", f"{prefix}{number}")
+        row.setdefault("bucket_id", f"{prefix}row-{number}" if own in (None, "") else own)
         rows += [{**row, "role": "original"}] if row.get("question") else []
         rows += [{"role": "paraphrase", **row, "question": text} for text in texts]
     return table_of_rows(rows)
