@@ -178,6 +178,12 @@ def test_a_table_in_memory_and_on_disk(tmp_path: Path) -> None:
         )
 
 
+def test_rewards_in_a_csv_may_be_decimals(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("task,run,reward\na,1,1.0\na,2,0.5\nb,1,\nb,2,0.0\n")
+    (scored,) = pc.score(tmp_path / "runs.csv").sets.values()
+    assert scored.measures["trajectory_consistency"]["outcome_consistency_published"] == 0.5  # (0 + 1) / 2
+
+
 def test_gate_compare_and_report_take_them(command: Any, tmp_path: Path) -> None:
     log = AGENTS / "tau2.json"
     assert command("gate", "pass_hat_3 >= .2", log)[0] == 0
@@ -238,6 +244,7 @@ def edited(tmp_path: Path, source: Path, change: Callable[[Any], Any]) -> Path:
     [
         ("runs.jsonl", lambda runs: runs.append(runs[4]), "have each run once; got '1 run 1'"),
         ("runs.jsonl", lambda runs: runs[3].update(success="yes"), "must have a reward from 0 to 1.*'yes' at row 3"),
+        ("runs.jsonl", lambda runs: runs[3].update(success=50), "must have a reward from 0 to 1.*got 50 at row 3"),
         ("runs.jsonl", lambda runs: runs[3].update(task=None), "must name the task of every run; got None at row 3"),
         ("runs.jsonl", lambda runs: runs[3].update(model="b") or runs[0].update(model="a"), "one model's runs"),
         ("tau2.json", lambda whole: whole.update(simulations=[]), "must hold simulations, or have them in the folder"),
