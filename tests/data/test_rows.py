@@ -63,6 +63,11 @@ def test_labels_or_answers_of_which_some_are_no_numbers(gold, answer, is_right):
     assert (rows.labels == rows.predictions).tolist() == is_right
 
 
+def test_one_and_one_point_zero_are_not_two_labels():
+    for one, other in (("gold", "answer"), ("answer", "gold")):
+        refuses("of the labels' kind", rows_of, {"q": COLUMNS["q"], one: [1, 1, 0], other: ["1", "1.0", "n/a"]})
+
+
 def test_predictions_that_are_numbers_of_names_may_be_text():
     table = pa.table({"gold": ["no", "yes", "yes"], "answer": ["0", "1", "n/a"]})
     named = named_labels(Predictions(table), "gold", "answer", ["no", "yes"]).table

@@ -216,8 +216,12 @@ def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Seq
 
 
 def _written_as(texts: pa.ChunkedArray, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of whole numbers, or true and false, as text if the texts of some rows are the same."""
-    if pa.types.is_integer(column.type) or pa.types.is_boolean(column.type):
+    """Return a column of whole numbers, or true and false, as text if the texts of some rows are the same.
+
+    Not where a text is such a number with ``.0``, which would be another.
+    """
+    is_pointed = pc.any(pc.match_substring_regex(texts, r"^-?\d+\.0+$")).as_py()
+    if (pa.types.is_integer(column.type) and not is_pointed) or pa.types.is_boolean(column.type):
         for written in (column.cast(pa.string()), pc.utf8_title(column.cast(pa.string()))):  # true, True
             if pc.any(pc.equal(written, texts)).as_py():
                 return written
