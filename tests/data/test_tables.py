@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paraconsist.data import tables
-from paraconsist.data.tables import _in_columns, in_arrow, json_rows, read_json_lines, read_table
+from paraconsist.data.tables import _in_columns, in_arrow, json_rows, plain_table, read_json_lines, read_table
 from paraconsist.errors import InputError
 
 
@@ -282,3 +282,17 @@ def test_levels_of_an_index_that_have_a_name_are_columns():
     assert in_arrow(frame).column_names == ["prediction", "label"]
     named = frame.set_index(pd.MultiIndex.from_arrays([["a", "b"], [5, 6], [0, 0]], names=["bucket_id", None, "label"]))
     assert in_arrow(named).to_pydict() == {"bucket_id": ["a", "b"], "prediction": [1, 0], "label": [1, 1]}
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "kind", [pa.large_list(pa.large_string()), pa.large_list(pa.string_view()), pa.list_(pa.string(), 2)]
+)
+def test_lists_are_of_one_type(kind):
+    """Calls of agents in lists of polars were left out, accepted answers refused."""
+    table = pa.table(
+        {"calls": pa.array([["a", "b"], None], kind), "ids": pa.array([[1], [2, 3]], pa.large_list(pa.int64()))}
+    )
+    plain = plain_table(table)
+    assert plain.schema.types == [pa.list_(pa.string()), pa.list_(pa.int64())]
+    assert plain.to_pydict() == table.to_pydict()

@@ -87,6 +87,7 @@ _PATTERNS = {
 }
 _BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
 _TEXTS = (pa.types.is_large_string, pa.types.is_string_view, *_BYTES)
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view)
 
 
 def read_table(
@@ -152,8 +153,8 @@ def read_table(
 def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "path") -> pa.Table:
     """Return a table with one type for text and one for numbers, of which pandas, polars and others write several.
 
-    Large text, views and bytes of UTF-8 become strings, dictionaries their values, half floats doubles. InputError if
-    two columns have the same name, or values do not fit their type.
+    Large text, views and bytes of UTF-8 become strings, large lists and views of lists become lists, dictionaries their
+    values, half floats doubles. InputError if two columns have the same name, or values do not fit their type.
     """
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
     if twice:
@@ -164,6 +165,9 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
         plain = pa.string() if any(is_kind(kind) for is_kind in _TEXTS) else kind
+        if any(is_kind(kind) for is_kind in _LISTS):
+            are_texts = any(is_kind(kind.value_type) for is_kind in _TEXTS[:2])
+            plain = pa.list_(pa.string() if are_texts else kind.value_type)
         try:
             if pa.types.is_dictionary(field.type):  # Arrow takes no views of text out of one
                 chunks = [chunk.dictionary.cast(plain).take(chunk.indices) for chunk in column.chunks]
