@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data import tables
 from paraconsist.data.arrays import rows_counted
-from paraconsist.data.foreign import lines_in
+from paraconsist.data.foreign import as_text, lines_in
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ARGUMENTS, CALLS, PROBLEM, TRIALS, UNANSWERED, VALUE, Predictions
 from paraconsist.errors import input_error
@@ -650,14 +650,14 @@ def long_format(
     present = [name for name in ("example", "bucket") if getattr(names, name) in table.column_names]
     ids = {getattr(names, name): tables.values_of(table, getattr(names, name), parameter=name) for name in present}
     unique = (of for of in ids.values() if len({*of} - {None}) == len(table))
-    buckets = pa.array([f"pair.{one}" for one in next(unique, range(len(table)))])
+    buckets = pa.array([f"pair.{as_text(one)}" for one in next(unique, range(len(table)))])
 
     def side(answers: pa.ChunkedArray, what: str) -> pa.Table:
         columns: dict[str, pa.ChunkedArray] = {c: table[c] for c in kept}
         columns[names.prediction] = answers
         columns[names.bucket] = buckets
         if names.example in ids and names.example != names.bucket:
-            columns[names.example] = pa.array([f"{one}.{what}" for one in ids[names.example]])
+            columns[names.example] = pa.array([f"{as_text(one)}.{what}" for one in ids[names.example]])
         columns[names.role] = pa.array(np.full(table.num_rows, what))
         if grouped_by is not None:
             columns[group] = table[grouped_by]
