@@ -296,3 +296,8 @@ def test_lists_are_of_one_type(kind):
     plain = plain_table(table)
     assert plain.schema.types == [pa.list_(pa.string()), pa.list_(pa.int64())]
     assert plain.to_pydict() == table.to_pydict()
+
+
+def test_an_array_of_objects_may_begin_with_a_blank_line(tmp_path):
+    (tmp_path / "rows.json").write_text('\n [{"a": 1},\n {"a": null}]')
+    assert read(tmp_path / "rows.json") == {"a": [1, None]}

@@ -505,7 +505,7 @@ def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[Json]:
     the row counted from 1, if a line is not one JSON object, repeats a key or is nested too deep.
     """
     with file.open(encoding=encoding) as stream:
-        is_array = stream.read(1) == "["
+        is_array = stream.read(_HEAD).lstrip().startswith("[")
         stream.seek(0)
         for row, line in enumerate(_exactly(stream.read()) if is_array else filter(str.strip, stream), 1):
             try:
