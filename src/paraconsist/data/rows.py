@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data import tables
 from paraconsist.data.arrays import rows_counted
-from paraconsist.data.foreign import as_text, lines_in
+from paraconsist.data.foreign import as_text, lines_in, listed
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ARGUMENTS, CALLS, PROBLEM, TRIALS, UNANSWERED, VALUE, Predictions
 from paraconsist.errors import input_error
@@ -401,10 +400,10 @@ def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) ->
 
 
 def _out_of_json(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the values of a column of JSON, as CSV and lists of rows have lists; other columns unchanged."""
+    """Return the values of a column of JSON, as CSV has lists; other columns unchanged."""
     with suppress(ValueError, TypeError, OverflowError, RecursionError):
         if pa.types.is_string(column.type):
-            return pa.chunked_array([pa.array([json.loads(text) if text else None for text in column.to_pylist()])])
+            column = pa.chunked_array([pa.array([json.loads(text) if text else None for text in column.to_pylist()])])
     return column
 
 
@@ -519,14 +518,10 @@ def labels_in(cell: Any) -> Sequence[Any]:
     """Return the labels of a cell of ``allowed_labels``, one None where it cannot be read."""
     if cell is None or cell == "":
         return []
-    if isinstance(cell, str) and cell.startswith("["):
-        try:
-            cell = literal_eval(cell)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return [None]
-    elif isinstance(cell, str):
-        return [label.strip() for label in cell.split("|")]
-    return cell if isinstance(cell, list) else [cell]
+    values = listed(cell, python=True)
+    if isinstance(cell, str) and values == [cell]:
+        return [None] if cell.startswith("[") else [label.strip() for label in cell.split("|")]
+    return values
 
 
 def predicted_labels(

@@ -8,7 +8,6 @@ are not, and of two others the comparer says it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -186,14 +185,9 @@ def _accepted(table: pa.Table, label: str) -> list[list[str]]:
 
 
 def _listed(text: str | None) -> list[str]:
-    if text is not None and text.startswith("["):
-        try:
-            values = json.loads(text)
-        except ValueError:
-            return [text]
-        if values and all(isinstance(value, (str, int, float)) for value in values):
-            return [str(value) for value in values]
-    return [text] if text else []
+    values = listed(text) if text else []
+    are_texts = bool(values) and all(isinstance(value, (str, int, float)) for value in values)
+    return [*map(str, values)] if are_texts else [text] if text else []
 
 
 def _are_right(
