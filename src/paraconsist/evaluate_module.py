@@ -135,10 +135,8 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
         for name in named:
             if name not in self.columns and name not in self.options:
                 raise unknown_option(self.name, name, [*self.columns, *self.options])
-        is_optional = self.writer is None and not self._needs_gold
-        missing = [
-            name for name in self.columns if named.get(name) is None and not (is_optional and name == "references")
-        ]
+        optional = () if self._needs_gold or self.writer is not None else ("references",)
+        missing = [name for name in self.columns if named.get(name) is None and name not in optional]
         if missing and (self.writer is None or len(missing) < len(self.columns)):
             raise input_error(self.name, missing[0], "be given", got=None)
         if self.writer is None:

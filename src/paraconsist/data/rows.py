@@ -206,23 +206,21 @@ def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Seq
 
     One answer of many may be no number, and the gold labels may have another class than those that were given.
     """
-    columns = [name for name in (names.label, names.prediction) if name in table.column_names]
-    are_texts = [pa.types.is_string(table[name].type) for name in columns]
-    if len(columns) < 2 or label_names or sum(are_texts) != 1:
-        return table
-    plain, texts = columns[are_texts.index(False)], table[columns[are_texts.index(True)]]
-    return table.set_column(table.column_names.index(plain), plain, _written_as(texts, table[plain]))
+    for one, other in () if label_names else ((names.label, names.prediction), (names.prediction, names.label)):
+        if {one, other} <= {*table.column_names}:
+            table = table.set_column(table.column_names.index(one), one, _written_as(table[other], table[one]))
+    return table
 
 
 def _written_as(texts: pa.ChunkedArray, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of whole numbers, or true and false, as text if the texts of some rows are the same.
+    """Return a column of whole numbers, or true and false, as text if another has some of them as text in their rows.
 
     Not where a text is such a number with ``.0``, which would be another.
     """
-    is_pointed = pc.any(pc.match_substring_regex(texts, r"^-?\d+\.0+$")).as_py()
-    if (pa.types.is_integer(column.type) and not is_pointed) or pa.types.is_boolean(column.type):
+    if pa.types.is_string(texts.type) and (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)):
+        is_pointed = pc.any(pc.match_substring_regex(texts, r"^-?\d+\.0+$")).as_py()
         for written in (column.cast(pa.string()), pc.utf8_title(column.cast(pa.string()))):  # true, True
-            if pc.any(pc.equal(written, texts)).as_py():
+            if not is_pointed and pc.any(pc.equal(written, texts)).as_py():
                 return written
     return column
 
@@ -634,10 +632,7 @@ def long_format(
     table = predictions.table
     original = tables.column_of(table, original_prediction, parameter="original_prediction")
     answers = tables.column_of(table, names.prediction, parameter="prediction")
-    if pa.types.is_string(answers.type):
-        original = _written_as(answers, original)
-    elif pa.types.is_string(original.type):
-        answers = _written_as(original, answers)
+    original, answers = _written_as(answers, original), _written_as(original, answers)
     sided = {original_prediction, names.prediction, names.bucket, names.role, names.example, *names.probabilities}
     kept = [c for c in table.column_names if c not in sided]
     grouped_by = shared_buckets(table, names)
