@@ -68,7 +68,8 @@ def test_an_empty_column_of_a_csv_is_empty_text(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*unclosed file", "ignore::pytest.PytestUnraisableExceptionWarning")  # datasets 5.0
 def test_names_and_folders_that_hold_no_set(tmp_path):
     refuses(r"must be one of this package's sets, .*got ''", load_bucket_set, "")
-    (tmp_path / "test.csv").write_text("a,b\n1,2\n3,4,5,6\n")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "test.csv").write_text("a,b\n1,2\n3,4,5,6\n")
     refuses(r"must be loadable with datasets.load_dataset.*Expected 2 fields", load_bucket_set, str(tmp_path))
 
 

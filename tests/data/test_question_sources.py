@@ -399,6 +399,18 @@ def test_lists_in_a_csv_as_json_python_or_numpy_write_them(tmp_path, as_cell):
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize("split", ["test", "train"])
+def test_a_split_in_csv_is_read_as_the_file_alone(tmp_path, split):
+    """The `datasets` library made one question of 007 and 7, and a missing answer of NA."""
+    (tmp_path / "train.csv").write_text("bucket_id,question,expected\n07,Who?,1e5\n7,Where?,NA\n")
+    (tmp_path / "test.csv").write_text("bucket_id,question,expected\n007,Who?,1e5\n7,Where?,NA\n")
+    rows, alone = pc.load_bucket_set(tmp_path, split=split), pc.load_bucket_set(tmp_path / f"{split}.csv")
+    for column in ("bucket_id", "question", "label"):
+        assert rows.table[column].to_pylist() == alone.table[column].to_pylist()
+    assert (rows.name, rows.split, rows.table["label"].to_pylist()) == (tmp_path.stem, split, [["1e5"], ["NA"]])
+
+
+@pytest.mark.faults
 def test_questions_of_several_files_are_never_one(tmp_path):
     """The first questions of all files of a folder were one, where they had no ids."""
     for name in ("a", "b"):

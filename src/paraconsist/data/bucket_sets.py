@@ -48,7 +48,11 @@ YAML_ENDINGS = (".yaml", ".yml")
 #: How the names of files end that `load_bucket_set` reads, in small or capital letters.
 FILE_ENDINGS = (*ENDINGS, *YAML_ENDINGS)
 _SAVED = ("state.json", "dataset_dict.json")  # of a folder that `save_to_disk` wrote: one has one of them
-_SPLITS = {"train", "training", "validation", "valid", "val", "dev", "test", "testing", "eval", "evaluation"}
+_SPLITS = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("validation", "valid", "val", "dev"), "validation"),
+    **dict.fromkeys(("test", "testing", "eval", "evaluation"), "test"),
+}
 
 
 @dataclass(frozen=True)
@@ -198,15 +202,14 @@ def load_bucket_set(
         table = tables[0]
         if task is None and all(file.suffix.lower() in YAML_ENDINGS for file in files):
             task = QUESTIONS.name
-        one = bucket_set_from_table(
-            table, name=path.stem, task=task, label_names=names.pop(), named=stratum, numbered=numbered
-        )
+        more: Any = {"label_names": names.pop(), "split": split if path.is_dir() and _splits_of(files[0]) else None}
+        one = bucket_set_from_table(table, name=path.stem, task=task, named=stratum, numbered=numbered, **more)
         return replace(one, comparers={key: values.pop() for key, values in comparers.items() if values})
     source, _, config = spec.partition(":")
     from paraconsist.dataset_builders import BUILDERS
 
     if source not in BUILDERS:
-        more: Any = {"task": task, "named": stratum, "numbered": numbered}
+        more = {"task": task, "named": stratum, "numbered": numbered}
         return _from_datasets(source, config or None, split, column, **more)
     if column:
         raise input_error("run", "column", "not be given with this package's sets", got=[*column])
@@ -234,18 +237,29 @@ def is_file_of_rows(name: str) -> bool:
 
 
 def _files_in(folder: Path, split: str) -> list[Path]:
-    """Return the files of rows in a folder; none in one with splits or a card, which the `datasets` library reads."""
-    if not folder.is_dir() or split != "test" or any((folder / name).is_file() for name in ("README.md", *_SAVED)):
+    """Return the files of rows in a folder; none in one with a card, or splits, which the `datasets` library reads.
+
+    Of splits in CSV the wanted one is returned: that library would take 007 for 7 and the answer NA for a missing one.
+    """
+    if not folder.is_dir() or any((folder / name).is_file() for name in ("README.md", *_SAVED)):
         return []
     files = sorted(file for file in folder.iterdir() if file.is_file() and is_file_of_rows(file.name))
     files = [file for file in files if file.name[0] not in ".~"]  # hidden, or another program's lock
-    others = [file.name for file in files if not _SPLITS & {*re.split(r"[^a-z]+", file.stem.lower())}]
+    others = [file.name for file in files if not _splits_of(file)]
     if others and len(others) < len(files):
         note = (
             f"{folder}: {', '.join(others)} may be left out: others are named as splits (train, test), which are read."
         )
         warnings.warn(note, UserWarning, stacklevel=4)
-    return files if len(others) == len(files) else []
+    if len(others) == len(files):
+        return files if split == "test" else []
+    chosen = [file for file in files if split in _splits_of(file)]
+    return chosen if all(file.suffix.lower() in (".csv", ".tsv") for file in chosen) else []
+
+
+def _splits_of(file: Path) -> set[str]:
+    """Return the splits that a file is named as."""
+    return {_SPLITS[word] for word in re.split(r"[^a-z]+", file.stem.lower()) if word in _SPLITS}
 
 
 def read_rows(
