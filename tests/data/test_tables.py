@@ -2,11 +2,13 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 import pytest
+from helpers.errors import refuses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -301,3 +303,15 @@ def test_lists_are_of_one_type(kind):
 def test_an_array_of_objects_may_begin_with_a_blank_line(tmp_path):
     (tmp_path / "rows.json").write_text('\n [{"a": 1},\n {"a": null}]')
     assert read(tmp_path / "rows.json") == {"a": [1, None]}
+
+
+@pytest.mark.faults
+def test_rows_with_arrays_and_missing_values_of_pandas():
+    """They ended in a traceback, as did values that no table holds."""
+    rows = [
+        {"id": 1, "p": np.array([0.5, 0.5]), "q": np.array([1]), "r": pd.NA},
+        {"id": 2, "p": None, "q": [2], "r": 3},
+    ]
+    found = in_arrow(rows).to_pydict()
+    assert found == {"id": [1, 2], "p": [[0.5, 0.5], None], "q": ["[1]", "[2]"], "r": [None, 3]}
+    refuses("whose columns hold values of one kind", in_arrow, [{"id": 1, "o": object()}])

@@ -200,7 +200,7 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], *, nested: bool = False) ->
     """
     columns: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
-        if nested and {type(row.get(name)) for row in rows} - {type(None)} in ({list}, {tuple}, {dict}):
+        if nested and {type(row.get(name)) for row in rows} - {type(None)} in ({list}, {tuple}, {dict}, {np.ndarray}):
             with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
                 columns[name] = pa.array([row.get(name) for row in rows])
                 continue
@@ -211,9 +211,11 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], *, nested: bool = False) ->
 
 
 def _storable(value: Any) -> Any:
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, (list, tuple, dict)):
         return json.dumps(value)
-    return None if value != value else valid_text(value) if isinstance(value, str) else value  # not NaN
+    is_missing = type(value).__name__ == "NAType" or value != value  # of pandas, or NaN
+    return None if is_missing else valid_text(value) if isinstance(value, str) else value
 
 
 def in_arrow(table: Any, function: str = "score") -> pa.Table:
@@ -222,8 +224,6 @@ def in_arrow(table: Any, function: str = "score") -> pa.Table:
     InputError if it is no table that is known: pandas, polars, pyarrow, `datasets.Dataset`, a mapping of columns,
     a list of rows.
     """
-    if are_rows(table):
-        table = table_of_rows(table, nested=True)
     if isinstance(table, Mapping) and hasattr(table, "with_format"):  # datasets.DatasetDict
         if len(table) != 1:
             remedy = f"Give one of them, such as data[{next(iter(table), 'test')!r}]."
@@ -233,6 +233,8 @@ def in_arrow(table: Any, function: str = "score") -> pa.Table:
         must, remedy = "have a list of values in each column", "Rows are given in a list."
         raise input_error(function, "path", must, got=f"text in {', '.join(map(str, texts))}", remedy=remedy)
     try:
+        if are_rows(table):
+            table = table_of_rows(table, nested=True)
         if hasattr(table, "with_format"):  # of datasets: a selection or a shuffle is known to it alone
             table = table.with_format("arrow")[:]
         elif hasattr(table, "iloc") and hasattr(table, "columns"):
