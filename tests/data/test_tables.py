@@ -308,10 +308,7 @@ def test_an_array_of_objects_may_begin_with_a_blank_line(tmp_path):
 @pytest.mark.faults
 def test_rows_with_arrays_and_missing_values_of_pandas():
     """They ended in a traceback, as did values that no table holds."""
-    rows = [
-        {"id": 1, "p": np.array([0.5, 0.5]), "q": np.array([1]), "r": pd.NA},
-        {"id": 2, "p": None, "q": [2], "r": 3},
-    ]
-    found = in_arrow(rows).to_pydict()
+    first = {"id": 1, "p": np.array([0.5, 0.5]), "q": np.array([1]), "r": pd.NA}
+    found = in_arrow([first, {"id": 2, "p": None, "q": [2], "r": 3}]).to_pydict()
     assert found == {"id": [1, 2], "p": [[0.5, 0.5], None], "q": ["[1]", "[2]"], "r": [None, 3]}
     refuses("whose columns hold values of one kind", in_arrow, [{"id": 1, "o": object()}])
