@@ -87,7 +87,7 @@ _PATTERNS = {
 }
 _BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
 _TEXTS = (pa.types.is_large_string, pa.types.is_string_view, *_BYTES)
-_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view)
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
 def read_table(
@@ -153,7 +153,7 @@ def read_table(
 def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "path") -> pa.Table:
     """Return a table with one type for text and one for numbers, of which pandas, polars and others write several.
 
-    Large text, views and bytes of UTF-8 become strings, large lists and views of lists become lists, dictionaries their
+    Large text, views and bytes of UTF-8 become strings, lists of any size lists, dictionaries their
     values, half floats doubles. InputError if two columns have the same name, or values do not fit their type.
     """
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
