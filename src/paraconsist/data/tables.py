@@ -153,7 +153,7 @@ def read_table(
 def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "path") -> pa.Table:
     """Return a table with one type for text and one for numbers, of which pandas, polars and others write several.
 
-    Large text, views and bytes of UTF-8 become strings, lists of any size lists, dictionaries their
+    Large text, views and bytes of UTF-8 become strings, large lists and those of one size lists, dictionaries their
     values, half floats doubles. InputError if two columns have the same name, or values do not fit their type.
     """
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
@@ -174,10 +174,10 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
                 column = pa.chunked_array(chunks, plain)
             columns[field.name] = column.cast(pa.float64() if pa.types.is_float16(kind) else plain)
         except pa.ArrowException as problem:
-            if not any(is_kind(kind) for is_kind in _BYTES):
+            if not any(is_kind(kind) for is_kind in (*_BYTES, *_LISTS)):
                 reason = f"Column {field.name} could not be read ({first_line(problem)})."
                 raise input_error(function, parameter, "hold values of its columns' types", remedy=reason) from None
-            columns[field.name] = column  # bytes that are not UTF-8
+            columns[field.name] = column  # bytes that are not UTF-8, lists that this Arrow cannot convert
     return pa.table(columns).replace_schema_metadata(table.schema.metadata) if columns else table
 
 
