@@ -39,6 +39,11 @@ def test_columns_become_arrays():
     assert rows.predicted_confidences is None  # `confidence` says nothing of the predicted label's
 
 
+def test_nan_is_no_answer():
+    rows = rows_of({**COLUMNS, "answer": [0.0, float("nan"), 1.0]})  # of polars; pandas has it for missing ones
+    assert rows.predictions.tolist() == [0, UNPARSED, 1]
+
+
 @pytest.mark.parametrize(
     ("gold", "unparsed"), [([0, 0, 1], [False, True, False]), ([0, 0, -1], [False] * 3), (None, [False] * 3)]
 )

@@ -748,7 +748,7 @@ def filled_column(table: pa.Table, name: str, parameter: str) -> NDArray[Any]:
 def fillable_column(column: pa.ChunkedArray, name: str, parameter: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return a column as `plain_column`, and a mask of its missing values, which are 0 or empty text in the column."""
     named = pa.types.is_string(column.type)
-    empty = pc.fill_null(pc.equal(column, ""), True) if named else column.is_null()
+    empty = pc.fill_null(pc.equal(column, ""), True) if named else column.is_null(nan_is_null=True)
     missing = np.asarray(empty.to_numpy(), dtype=np.bool_)
     if missing.all():
         return np.full(len(column), "" if named else 0), missing
