@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Compared, Comparer, compare_within, get_comparer
-from paraconsist.data.foreign import listed
+from paraconsist.data.foreign import as_text, listed
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ACCEPTED, CHOICES, VALUE, Metadata, Predictions
 from paraconsist.data.tables import column_error, column_of, values_of
@@ -159,7 +159,7 @@ def _texts(column: pa.ChunkedArray, name: str, parameter: str) -> list[str | Non
     if pa.types.is_nested(kind) or pa.types.is_binary(kind):
         raise column_error(parameter, name, "hold texts", str(kind))
     if pa.types.is_floating(kind):
-        return [None if x is None else str(int(x)) if x.is_integer() else repr(x) for x in column.to_pylist()]
+        return [None if x is None or x != x else as_text(x) for x in column.to_pylist()]
     texts: list[str | None] = column.cast(pa.string()).to_pylist()
     return texts
 
