@@ -48,11 +48,7 @@ YAML_ENDINGS = (".yaml", ".yml")
 #: How the names of files end that `load_bucket_set` reads, in small or capital letters.
 FILE_ENDINGS = (*ENDINGS, *YAML_ENDINGS)
 _SAVED = ("state.json", "dataset_dict.json")  # of a folder that `save_to_disk` wrote: one has one of them
-_SPLITS = {
-    **dict.fromkeys(("train", "training"), "train"),
-    **dict.fromkeys(("validation", "valid", "val", "dev"), "validation"),
-    **dict.fromkeys(("test", "testing", "eval", "evaluation"), "test"),
-}
+_SPLITS = {"train": "train training", "validation": "validation valid val dev", "test": "test testing eval evaluation"}
 
 
 @dataclass(frozen=True)
@@ -247,10 +243,8 @@ def _files_in(folder: Path, split: str) -> list[Path]:
     files = [file for file in files if file.name[0] not in ".~"]  # hidden, or another program's lock
     others = [file.name for file in files if not _splits_of(file)]
     if others and len(others) < len(files):
-        note = (
-            f"{folder}: {', '.join(others)} may be left out: others are named as splits (train, test), which are read."
-        )
-        warnings.warn(note, UserWarning, stacklevel=4)
+        note = f"{', '.join(others)} may be left out: others are named as splits (train, test), which are read."
+        warnings.warn(f"{folder}: {note}", UserWarning, stacklevel=4)
     if len(others) == len(files):
         return files if split == "test" else []
     chosen = [file for file in files if split in _splits_of(file)]
@@ -259,7 +253,8 @@ def _files_in(folder: Path, split: str) -> list[Path]:
 
 def _splits_of(file: Path) -> set[str]:
     """Return the splits that a file is named as."""
-    return {_SPLITS[word] for word in re.split(r"[^a-z]+", file.stem.lower()) if word in _SPLITS}
+    words = {*re.split(r"[^a-z]+", file.stem.lower())}
+    return {split for split, names in _SPLITS.items() if words & {*names.split()}}
 
 
 def read_rows(

@@ -163,11 +163,7 @@ def _of_python(text: str) -> list[Any]:
 
 
 def lines_in(text: str) -> list[Any]:
-    """Return the values of a list that a text is, as JSON or Python writes it; else its lines.
-
-    >>> lines_in("find\\nbook"), lines_in("['find' 'book']")
-    (['find', 'book'], ['find', 'book'])
-    """
+    """Return the values of a list that a text is, as JSON or Python writes it; else its lines."""
     values = listed(text, python=True)
     return text.splitlines() if values == [text] else values
 
