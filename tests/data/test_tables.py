@@ -9,7 +9,8 @@ import pyarrow.csv
 import pyarrow.json
 import pytest
 from helpers.errors import refuses
-from hypothesis import given, settings
+from helpers.examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.data import tables
@@ -175,7 +176,7 @@ def written_rows(draw):
     return draw(st.sampled_from(["\n", "\r\n"])).join(texts) + draw(st.sampled_from(["", "\n"]))
 
 
-@settings(max_examples=1_000, deadline=None)
+@examples(1_000)
 @given(written_rows(), st.sampled_from([1, 30, 1 << 24]), st.sampled_from([1, 2, 4096]))
 def test_the_fast_way_reads_what_the_exact_way_reads(lines_file, text, piece, few):
     lines_file.write_bytes(text.encode("utf-8", "replace"))

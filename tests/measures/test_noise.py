@@ -68,6 +68,42 @@ def test_flip_rates_are_those_of_a_loop_over_pairs() -> None:
     assert found.n_pairs == {"numeric": 36 * 3, "decoding": 36 * 7}
 
 
+@pytest.mark.parametrize("has_gold", [True, False])
+def test_changes_of_wording_are_those_of_a_loop_over_pairs_of_wordings(has_gold: bool) -> None:
+    """Five labels, buckets of 1 to 4 wordings of which the first is the original, and runs that asked a share."""
+    rng = np.random.default_rng(6)
+    rows: dict[str, list[Any]] = {name: [] for name in ("predictions", "buckets", "examples", "repeats", "roles")}
+    for bucket in range(15):
+        for wording in range(bucket % 4 + 1):
+            for run in range(3):
+                if run == 0 or (bucket + run) % 3 or not wording:  # some repeats ask the originals alone
+                    cells = int(rng.integers(5)), bucket, f"{bucket}.{wording}", run
+                    for column, cell in zip(rows, (*cells, "paraphrase" if wording else "original"), strict=True):
+                        rows[column].append(cell)
+    references = [bucket % 5 for bucket in rows["buckets"]] if has_gold else None
+    found = noise_floor(references=references, **rows, **QUICK)
+    table = pd.DataFrame(rows)
+    changes = []
+    for _, bucket_rows in table.groupby("buckets"):
+        n = bucket_rows.examples.nunique()
+        whole = [run for run, answers in bucket_rows.groupby("repeats") if len(answers) == n]
+        answers = {
+            example: of.predictions.tolist()
+            for example, of in bucket_rows[bucket_rows.repeats.isin(whole)].groupby("examples")
+        }
+        pairs = [np.mean([a != b for a in one for b in two]) for one, two in combinations(answers.values(), 2)]
+        changes += [np.mean(pairs)] if pairs else []
+    assert found.wording_change == pytest.approx(np.mean(changes), abs=1e-12)
+    assert found.excess_wording_change == pytest.approx(np.mean(changes) - found.flip_rate["decoding"], abs=1e-12)
+    low, high = found.confidence_interval["excess_wording_change"]
+    assert -1.0 <= low < found.excess_wording_change < high <= 1.0
+    if not has_gold:
+        assert (found.correctness_flip_rate, found.variance, found.share) == ({}, {}, {})
+        assert np.isnan([found.inconsistency, found.excess_inconsistency, found.consistency_in_excess]).all()
+        assert not any("correctness" in key or "inconsistency" in key for key in found.confidence_interval)
+        assert not any("variance" in note for note in found.warnings)
+
+
 def test_the_four_parts_are_those_that_were_simulated() -> None:
     """theta ~ Beta(2, 1), flip chances e and d: every noise shrinks the covariance of answers by (1 - 2 chance)^2."""
     numeric, decoding = 0.05, 0.1

@@ -225,6 +225,7 @@ def test_rankings_of_published_accuracies_depend_on_the_template(data_folder):
     """Of sixteen models under 136 to 265 templates (Mizrahi et al. 2024)."""
     table = pd.read_csv(data_folder / "recorded" / "multiprompt.csv")
     table = table[(table.benchmark == "LMentry") & (table.task == "rhyming_word")]
+    table = table[table.template.isin(sorted(table.template.unique())[::4])]
     found = pc.rankings(table.accuracy, table.model, table.template)
     cells = table.pivot(index="template", columns="model", values="accuracy")
     tau, best = loop(cells.to_numpy())

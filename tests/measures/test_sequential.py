@@ -60,7 +60,7 @@ def test_the_ends_are_those_of_the_capitals_by_their_definition(chance: float, w
 @pytest.mark.parametrize("chance", [0.2, 0.5, 0.8])
 def test_some_look_misses_in_at_most_one_less_the_confidence_level(chance: float, options: dict[str, float]) -> None:
     missed = 0.0
-    for values in product([0.0, 1.0], repeat=9):
+    for values in product([0.0, 1.0], repeat=8):
         sequence = MeanSequence(confidence_level=0.6, **options)
         ends = [sequence.add(value) for value in values]
         if not all(low <= chance <= high for low, high in ends):

@@ -3,6 +3,7 @@
 import csv
 import json
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -471,3 +472,33 @@ def test_answers_that_say_nothing_of_the_problem_are_an_alarm():
     assert scores.sets["predictions"].wording.same_answer > 0.9
     assert any("different problems" in warning for warning in scores.sets["predictions"].degenerate)
     assert not scores.gate("wording_change <= 10%")
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("expected", [None, "3"])
+def test_a_function_is_called_again_to_tell_dice_from_wording(tmp_path, expected):
+    """Five answers in turn: the repeats were refused, and of questions without accepted answers not scored."""
+    asked = []
+
+    def dice(prompts):
+        asked.extend(prompts)
+        return [str((len(asked) - len(prompts) + i) % 5) for i in range(len(prompts))]
+
+    wordings = [{"bucket_id": i // 3, "question": f"Question {i}?"} for i in range(24)]
+    frame = pd.DataFrame([{**row, **({"expected": expected} if expected else {})} for row in wordings])
+    options = {"repeats": 2, "noise_share": 1.0, "output": tmp_path / "run", "version": "1"}
+    run = pc.run(dice, frame, **options)
+    (values,) = run.score().to_dict().values()
+    assert len(asked) == 72
+    (file,), (again,) = ((tmp_path / "run" / kind).glob("*.parquet") for kind in ("predictions", "noise"))
+    answers, noise = [pq.read_table(file)["prediction"].to_pylist()], pq.read_table(again).to_pylist()
+    answers += [[row["prediction"] for row in noise if row["repeat"] == n] for n in (1, 2)]
+    flips = [a != b for one, two in ((0, 1), (0, 2), (1, 2)) for a, b in zip(answers[one], answers[two], strict=True)]
+    floor = values["noise_floor"]
+    assert floor["flip_rate"]["decoding"] == pytest.approx(np.mean(flips), abs=1e-12)
+    pairs = [(i, j) for i in range(24) for j in range(i + 1, 24) if i // 3 == j // 3]
+    changes = [np.mean([a[i] != b[j] for a in answers for b in answers]) for i, j in pairs]
+    assert floor["wording_change"] == pytest.approx(np.mean(changes), abs=1e-12)
+    assert set(floor["variance"]) == ({"problem", "paraphrase", "decoding"} if expected else set())
+    pc.run(dice, frame, **options)
+    assert len(asked) == 72  # all is there

@@ -177,6 +177,9 @@ def test_gate_fails_where_policies_disagree_unless_one_is_named(command, tmp_pat
     assert not pc.score(path).gate(condition)
     code, out, _ = command("gate", "pc >= .7", path)  # P_C takes answers that could not be read for consistent
     assert (code, "disagree" in out, "same_answer" in out) == (1, True, True)
+    path.write_text("bucket_id,prediction,label\n0,x,x\n0,x,x\n1,x,x\n1,,x\n2,y,x\n2,,x\n")
+    code, out, _ = command("gate", "above_chance >= -1", path)
+    assert (code, "drop_bucket undefined" in out, "nan" in out) == (1, True, False)
 
 
 @pytest.mark.faults

@@ -57,6 +57,21 @@ def test_columns_may_be_called_as_those_of_a_run_s_repeats(wording, trial):
     assert found["noise_floor"] == usual
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("of_text", [False, True])
+def test_answers_without_gold_have_a_noise_floor(of_text):
+    """Nothing was said of the further trials."""
+    rows = answers().drop(columns="label")
+    if of_text:
+        rows["prediction"] = rows["prediction"].map({0: "No, never.", 1: "Yes"})
+    floor = pc.score(rows, trial="trial", **({"same": "text"} if of_text else {})).to_dict()["predictions"][
+        "noise_floor"
+    ]
+    with_gold = pc.score(answers(), trial="trial").to_dict()["predictions"]["noise_floor"]
+    for key in ("flip_rate", "wording_change", "excess_wording_change"):
+        assert floor[key] == pytest.approx(with_gold[key], abs=1e-12)
+
+
 @pytest.mark.parametrize("name", [int, str, lambda number: number + 8, lambda number: f"{number + 8}"])
 def test_the_order_of_rows_decides_nothing_where_trials_are_numbered(tmp_path, name):
     rows = answers(n_trials=5)

@@ -227,23 +227,35 @@ def read_choice(answer: str, choices: Sequence[str] | None) -> int | str | None:
     return None
 
 
-_MONTH_NAMES = "janfebmaraprmayjunjulaugsepoctnovdec"
-_MONTH = (
-    r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+#: Names of each month, in English, German, French, Spanish, Italian, Portuguese and Dutch.
+_MONTHS = (
+    r"jan(?:uar[yi]?|vier|eiro)?|jänner|enero|gennaio",
+    r"feb(?:ruar[yi]?|rero|braio)?|février|fevereiro",
+    r"mar(?:ch|s|zo)?|märz|março|maart",
+    r"apr(?:ile?)?|avril|abril",
+    r"ma[iy]|mayo|maggio|maio|mei",
+    r"jun[ei]?|juin|junio|giugno|junho",
+    r"jul[yi]?|juillet|julio|luglio|julho",
+    r"aug(?:ust(?:us)?)?|août|agosto",
+    r"sept?(?:embe?r|embre|iembre)?|settembre|setembro",
+    r"o[ck]t(?:ober|obre|ubre)?|ottobre|outubro",
+    r"nov(?:embe?r|embre|iembre|embro)?",
+    r"de[cz](?:embe?r|embre|embro)?|décembre|di[cz]iembre|dicembre",
 )
-_DAY = r"(?:the\s+)?(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_MONTH = rf"(?P<name>{'|'.join(_MONTHS)})\.?"
+_DAY = r"(?:the\s+)?(?P<day>\d{1,2})(?:st|nd|rd|th|er|º)?"
+_OF = r"(?:(?:of|del?)\s+)?"
 _YEAR = r"(?P<year>\d{4})"
 _DATES = [
     rf"{_YEAR}(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}})(?:T[\d:.]+Z?)?",
-    rf"{_DAY}\.?[\s-]+(?:of\s+)?{_MONTH},?[\s-]+{_YEAR}",
+    rf"{_DAY}\.?[\s-]+{_OF}{_MONTH},?[\s-]+{_OF}{_YEAR}",
     rf"{_MONTH}\s*{_DAY}(?:,\s*|\s+){_YEAR}",
     rf"{_YEAR},?\s+{_MONTH}\s+{_DAY}",
     rf"(?P<first>\d{{1,2}})(?P<mark>[-./])(?P<second>\d{{1,2}})(?P=mark){_YEAR}",
-    rf"{_MONTH},?\s+(?:of\s+)?{_YEAR}",
+    rf"{_MONTH},?\s+{_OF}{_YEAR}",
     rf"{_YEAR}-(?P<month>0[1-9]|1[0-2])",
     rf"(?P<month>0?[1-9]|1[0-2])/{_YEAR}",
-    rf"{_DAY}\s+(?:of\s+)?{_MONTH}|{_MONTH.replace('name', 'name2')}\s+{_DAY.replace('day', 'day2')}",
+    rf"{_DAY}\.?\s+{_OF}{_MONTH}|{_MONTH.replace('name', 'name2')}\s+{_DAY.replace('day', 'day2')}",
     r"(?P<year>1\d{3}|20\d{2})",
 ]
 _ANY_DATE = [re.compile(rf"(?<![\w.])(?:{pattern})(?!\w)", re.IGNORECASE) for pattern in _DATES]
@@ -253,7 +265,7 @@ def read_date(answer: str, order: str = "") -> tuple[int, int, int] | None:
     """Return the date that an answer concludes with, as (year, month, day), 0 for what it leaves open; else None.
 
     ``2020-03-04``, ``4 March 2020``, ``March 4th, 2020``, ``March 2020``, ``2020-03``, ``03/2020``, ``4 March`` and
-    ``2020`` are read.
+    ``2020`` are read, and months in seven languages: ``4. März 2020``.
     ``3/4/2020`` is read in the `order` ``dmy`` or ``mdy``, and without one only where the day is above 12 or both are
     the same. The first date after "the answer is" counts, else the last of the most complete kind.
 
@@ -273,7 +285,7 @@ def _date(part: dict[str, str | None], order: str) -> tuple[int, int, int] | Non
     year, day = int(part.get("year") or 0), int(part.get("day") or part.get("day2") or 0)
     month = int(part.get("month") or 0)
     if name := part.get("name") or part.get("name2"):
-        month = _MONTH_NAMES.index(name[:3].lower()) // 3 + 1
+        month = 1 + next(i for i, names in enumerate(_MONTHS) if re.fullmatch(names, name, re.IGNORECASE))
     if part.get("first"):
         day, month = int(part["first"] or 0), int(part["second"] or 0)
         if order == "mdy" or (not order and day <= 12 < month):

@@ -42,8 +42,14 @@ class NoiseFloorResult(Result):
     flip_rate : dict of str to float
         For ``numeric`` and ``decoding`` repeats: share of pairs of answers to the very same paraphrase that are
         different labels, each bucket counting once; in [0, 1], down is good.
+    wording_change : float
+        Chance that two different wordings, originals among them, get different labels, of the runs that asked all of a
+        bucket's wordings.
+    excess_wording_change : float
+        `wording_change` less the largest of `flip_rate`: the change that is the wording's own.
     correctness_flip_rate : dict of str to float
-        The same, counting only pairs of which one is right and one is wrong.
+        As `flip_rate`, counting only pairs of which one is right and one is wrong. Without references it is empty, as
+        `variance` and `share` are, and the three that follow are nan.
     inconsistency : float
         Chance that two different paraphrases are one right and one wrong: 1 - P_C (unbiased), of the runs that
         asked all of a bucket's paraphrases.
@@ -70,6 +76,8 @@ class NoiseFloorResult(Result):
     """
 
     flip_rate: dict[str, float]
+    wording_change: float
+    excess_wording_change: float
     correctness_flip_rate: dict[str, float]
     inconsistency: float
     excess_inconsistency: float
@@ -116,7 +124,8 @@ def noise_floor(
     Parameters
     ----------
     predictions, references, buckets : sequence of int or str, shape (n,)
-        One row for each answer: inputs with several answers occur several times.
+        One row for each answer: inputs with several answers occur several times. Without references (None) it is said
+        how often answers change, and not how often they turn wrong.
     examples : sequence of int or str, shape (n,)
         The input of each row: the same in all its repeats.
     repeats : sequence of int or str, shape (n,)
@@ -147,13 +156,14 @@ def noise_floor(
     ({'numeric': 0.25}, 0.25, 0.0)
     """
     options = interval_options(_FUNCTION, interval_method, confidence_level, n_resamples, seed)
-    labels = {"predictions": predictions, "references": references}
+    labels = {"predictions": predictions, **({} if references is None else {"references": references})}
     others = {"buckets": buckets, "examples": examples, "repeats": repeats}
     coded = code_columns(_FUNCTION, labels, others, kinds=kinds, roles=roles, groups=groups)
-    columns, (predicted, gold) = coded.columns, coded.codes.values()
+    columns, predicted = coded.columns, coded.codes["predictions"]
     divided = partition(columns["buckets"])
     n, bucket = len(divided), divided.codes
-    one_per_bucket(_FUNCTION, divided, gold, "references", "gold label", columns["references"])
+    if (gold := coded.codes.get("references")) is not None:
+        one_per_bucket(_FUNCTION, divided, gold, "references", "gold label", columns["references"])
     inputs, runs = partition(columns["examples"]), partition(columns["repeats"])
     one_per_bucket(_FUNCTION, inputs, bucket, "buckets", "bucket", columns["buckets"])
     if kinds is None:
@@ -161,19 +171,21 @@ def noise_floor(
     else:
         kind = _kinds_of_runs(columns["kinds"], runs.codes)
     _check_once(_FUNCTION, "examples", "occur once in a run", inputs.codes, runs.codes, columns["examples"])
-    counted = np.ones(len(gold), dtype=np.bool_)
+    counted = np.ones(len(predicted), dtype=np.bool_)
     if "roles" in columns:
         counted = np.array([role != "original" for role in columns["roles"].tolist()])
         if not counted.any():
             raise input_error(_FUNCTION, "roles", "leave at least one paraphrase", got="originals only")
-    right = predicted == gold
+    right = counted if gold is None else predicted == gold
 
     present = [name for name in KINDS[1:] if name in set(kind[runs.codes].tolist())]
     if not present:
         must, remedy = "have a numeric or decoding repeat", "Run the inputs again."
         raise input_error(_FUNCTION, "kinds", must, got="main only", remedy=remedy)
     estimates = Estimates(options, "bucket" if columns.get("groups") is None else "group")
-    blocks = [np.ones(n), *_paraphrase_sums(bucket, inputs.codes, runs.codes, right, counted, n)]
+    rows = np.stack([bucket, inputs.codes, runs.codes])
+    k, share, differ = _of_wordings(rows[:, counted], right[counted].astype(np.intp), n)
+    blocks = [np.ones(n), (k > 0.0).astype(np.float64), share, share**2, *differ, *_of_wordings(rows, predicted, n)[2]]
     several = bool(blocks[4].any())
     n_pairs = {}
     for name in present:
@@ -186,34 +198,37 @@ def noise_floor(
         n_pairs[name] = len(pairs[0])
         blocks += _pair_means(bucket, pairs, predicted, n) + _pair_means(bucket, pairs, right, n)[1:]
     grouping = bucket_groups(_FUNCTION, divided, columns.get("groups"))
-    rows, pattern = np.unique(np.stack(blocks, axis=1), axis=0, return_inverse=True)
-    units = group_units(rows, pattern.ravel(), grouping)
+    kinds_of_buckets, pattern = np.unique(np.stack(blocks, axis=1), axis=0, return_inverse=True)
+    units = group_units(kinds_of_buckets, pattern.ravel(), grouping)
 
     parts = ["problem", *["paraphrase"] * several, *(name for name in ("decoding", "numeric") if name in present)]
-    if not several:
+    if not several and gold is not None:
         estimates.warn("no bucket has two paraphrases: their part of the variance is counted under problem")
-    for name in KINDS[1:]:
+    for name in KINDS[1:] if gold is not None else ():
         if name not in present:
             coarser = parts[-1] if name == "numeric" else parts[-2]
             estimates.warn(f"no {name} repeats: their part of the variance is counted under {coarser}")
-    names, estimate, ranges, are_means = _measures(present, parts)
+    names, estimate, ranges, are_means = _measures(present, parts, None if gold is not None else len(present) + 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         values = dict(zip(names, estimate(units.total).tolist(), strict=True))
-    of_flips = [6 + 3 * i for i in range(len(present))]
-    over = [*of_flips, *of_flips, 4, 4, *[0] * len(parts)]
+    of_flips = [8 + 3 * i for i in range(len(present))]
+    over = [*of_flips, 6, 6, *of_flips, 4, 4, *[0] * len(parts)][: len(names)]
     scales = _scales(values, ranges, units.total)
     # differences of rates may rest on few problems: without the degrees of freedom of these, intervals held 87 %
     bounds = estimates.intervals(units, estimate, ranges, are_means, scales=scales, over=over, skewed=True)
     estimates.add(names, bounds, units.n)
-    excess = "excess_inconsistency"
-    low, high = estimates.confidence_interval[excess]
-    interval = (1.0 - high, 1.0 - low)
-    estimates.put("consistency_in_excess", interval, estimates.standard_error[excess], units.n, None)
+    excess = values.get("excess_inconsistency", float("nan"))
+    if gold is not None:
+        low, high = estimates.confidence_interval["excess_inconsistency"]
+        error = estimates.standard_error["excess_inconsistency"]
+        estimates.put("consistency_in_excess", (1.0 - high, 1.0 - low), error, units.n, None)
     estimates.note_undefined(values)
-    fields = estimates.fields(values, bounds.method, avg="bucket", kinds="+".join(present), unparsed="refused")
+    fields: dict[str, Any] = {"correctness_flip_rate": {}, "variance": {}}
+    fields |= {"inconsistency": excess, "excess_inconsistency": excess}
+    fields |= estimates.fields(values, bounds.method, avg="bucket", kinds="+".join(present), unparsed="refused")
     total = sum(fields["variance"].values())
     return NoiseFloorResult(
-        consistency_in_excess=1.0 - values[excess],
+        consistency_in_excess=1.0 - excess,
         share={name: value / total if total > 0.0 else float("nan") for name, value in fields["variance"].items()},
         n_buckets=n,
         n_examples=len(inputs),
@@ -273,11 +288,13 @@ def trial_noise(
 
 
 def _measures(
-    present: Sequence[str], parts: Sequence[str]
+    present: Sequence[str], parts: Sequence[str], n_wanted: int | None
 ) -> tuple[list[str], Estimate, list[tuple[float, float]], list[bool]]:
-    """Return the names of the measures, the function of sums that gives them, their ranges, and which are means."""
+    """Return the first measures' names, the function of sums that gives them, their ranges, and which are means."""
     names = [
         *(f"flip_rate/{name}" for name in present),
+        "wording_change",
+        "excess_wording_change",
         *(f"correctness_flip_rate/{name}" for name in present),
         "inconsistency",
         "excess_inconsistency",
@@ -285,25 +302,30 @@ def _measures(
     ]
 
     def estimate(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        _, has, theta, theta_squared, with_pair, differ, *rest = np.moveaxis(sums, -1, 0)
+        _, has, theta, theta_squared, with_pair, differ, with_wordings, change, *rest = np.moveaxis(sums, -1, 0)
         flips = [rest[3 * i + 1] / rest[3 * i] for i in range(len(present))]
         right_flips = dict(zip(present, (rest[3 * i + 2] / rest[3 * i] for i in range(len(present))), strict=True))
-        between = differ / with_pair
+        changed, between = change / with_wordings, differ / with_pair
         accuracy = theta / has
         square = (theta**2 - theta_squared) / (has**2 - has)  # without bias for the squared mean
         finest = [right_flips[name] for name in parts if name in right_flips]
         deltas = [*[between] * ("paraphrase" in parts), *finest]
         split = [accuracy - square - deltas[0] / 2.0]
         split += [(a - b) / 2.0 for a, b in pairwise(deltas)] + [deltas[-1] / 2.0]
-        # by the real parts, with its derivative, unlike `numpy.maximum`
-        largest = reduce(lambda one, other: np.where(other.real > one.real, other, one), finest)
-        values = [*flips, *right_flips.values(), between, between - largest, *split]
-        return np.asarray(np.stack(np.broadcast_arrays(*values), axis=-1))
+        values = [*flips, changed, changed - _largest(flips)]
+        values += [*right_flips.values(), between, between - _largest(finest), *split]
+        return np.asarray(np.stack(np.broadcast_arrays(*values[:n_wanted]), axis=-1))
 
+    n = len(present)
     # the finest part is half a flip rate, so that its interval is half of that one's
-    ranges = [(0.0, 1.0)] * (2 * len(present) + 1) + [(-1.0, 1.0)] + [(-0.5, 0.5)] * (len(parts) - 1) + [(0.0, 0.5)]
-    means = [True] * (2 * len(present) + 2) + [False] + [True] * (len(parts) - 1)
-    return names, estimate, ranges, means
+    ranges = [*[(0.0, 1.0)] * (n + 1), (-1.0, 1.0)] * 2 + [(-0.5, 0.5)] * (len(parts) - 1) + [(0.0, 0.5)]
+    means = [True] * (2 * n + 4) + [False] + [True] * (len(parts) - 1)
+    return names[:n_wanted], estimate, ranges[:n_wanted], means[:n_wanted]
+
+
+def _largest(rates: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Return the largest rate, by the real parts and with its derivative, unlike `numpy.maximum`."""
+    return reduce(lambda one, other: np.where(other.real > one.real, other, one), rates)
 
 
 def _scales(
@@ -316,7 +338,7 @@ def _scales(
     _, has, theta, squares = total[:4]
     with np.errstate(divide="ignore", invalid="ignore"):
         between = (squares - theta**2 / has) / (has - 1.0)
-    taken_off = between - values["variance/problem"]
+    taken_off = between - values.get("variance/problem", float("inf"))
     scales = dict(zip(values, ranges, strict=True))
     if taken_off > 0.0:
         scales["variance/problem"] = (-taken_off, 0.25)
@@ -343,29 +365,29 @@ def _check_once(function: str, parameter: str, must: str, inputs: Integers, runs
         raise input_error(function, parameter, must, got=column.tolist()[row], row=row)
 
 
-def _paraphrase_sums(
-    bucket: Integers, inputs: Integers, runs: Integers, right: Any, counted: Any, n: int
-) -> list[Floats]:
-    """Return each bucket's sums over its paraphrases, of the runs that asked all of them (all runs if none did).
+def _of_wordings(rows: Integers, answers: Integers, n: int) -> tuple[Floats, Floats, list[Floats]]:
+    """Return of each bucket, in the runs that asked all of its wordings (all runs if none did):
 
-    Whether there is one; their mean share right, and its square; whether there are two, and the chance that two are
-    one right and one wrong.
+    the number of wordings; their mean `answers`, with numbers for these; and whether there are two, and the chance that
+    two get different answers. `rows` are those of buckets, inputs and runs.
     """
-    bucket, inputs, runs, right = bucket[counted], inputs[counted], runs[counted], right[counted]
-    n_runs = int(runs.max()) + 1
-    owner = np.zeros(int(inputs.max()) + 1, dtype=np.intp)
+    bucket, inputs, runs = rows.astype(np.int64)
+    n_runs, n_answers = int(runs.max()) + 1, int(answers.max()) + 1
+    owner = np.zeros(int(inputs.max()) + 1, dtype=np.int64)
     owner[inputs] = bucket
-    k = np.bincount(owner[np.unique(inputs)], minlength=n)
-    cells, cell, sizes = np.unique(bucket.astype(np.int64) * n_runs + runs, return_inverse=True, return_counts=True)
+    k = np.bincount(owner[np.unique(inputs)], minlength=n).astype(np.float64)
+    cells, cell, sizes = np.unique(bucket * n_runs + runs, return_inverse=True, return_counts=True)
     is_whole = sizes == k[cells // n_runs]
     has_whole = np.bincount(cells[is_whole] // n_runs, minlength=n) > 0
     used = is_whole[cell] | ~has_whole[bucket]
-    times = np.bincount(inputs[used], minlength=len(owner))
-    p = np.bincount(inputs[used], weights=right[used], minlength=len(owner)) / np.maximum(times, 1)
-    c, squares = (np.bincount(owner, weights=values, minlength=n) for values in (p, p**2))
-    share = c / np.maximum(k, 1)
-    differ = 2.0 * (k * c - c**2 - (c - squares)) / np.maximum(k * (k - 1), 1)
-    return [(k > 0).astype(np.float64), share, share**2, (k > 1).astype(np.float64), np.where(k > 1, differ, 0.0)]
+    given, counts = np.unique(inputs[used] * n_answers + answers[used], return_counts=True)
+    wording, answer = np.divmod(given, n_answers)
+    share, of = counts / np.bincount(inputs[used])[wording], owner[wording]
+    pooled, place = np.unique(of * n_answers + answer, return_inverse=True)
+    pairs = np.bincount(pooled // n_answers, weights=np.bincount(place, weights=share) ** 2, minlength=n)
+    same = (pairs - np.bincount(of, weights=share**2, minlength=n)) / np.maximum(k * (k - 1.0), 1.0)
+    mean = np.bincount(of, weights=share * answer, minlength=n) / np.maximum(k, 1.0)
+    return k, mean, [(k > 1.0).astype(np.float64), np.where(k > 1.0, np.clip(1.0 - same, 0.0, 1.0), 0.0)]
 
 
 def _same_input_pairs(inputs: Integers, runs: Integers, kind: Any, name: str) -> tuple[Integers, Integers]:

@@ -460,16 +460,21 @@ def _said(statements: Sequence[str], probabilities: Any) -> str:
 
 def noise(name: str, floor: Values) -> Table:
     """Return how often answers flip when nothing changes, and how often under paraphrase."""
-    labels = {
+    of_answers = {
+        "wording_change": "different answers to two wordings",
+        "excess_wording_change": "of that, in excess of the noise",
+    }
+    of_right = {
         "inconsistency": "paraphrases one right, one wrong (1 - P_C, unbiased)",
-        "excess_inconsistency": "of that, in excess of the noise",
+        "excess_inconsistency": "of that, in excess of the right and wrong that flip",
         "consistency_in_excess": "P_C with the noise taken off",
     }
     lines = [
         (f"flip_rate/{kind}", value, f"answers that flip at no change ({kind})")
         for kind, value in floor["flip_rate"].items()
     ]
-    lines += [(key, floor[key], label) for key, label in labels.items()]
+    labels = of_answers | (of_right if floor["share"] else {})
+    lines += [(key, floor[key], label) for key, label in labels.items() if key in floor]
     lines += [("", floor["share"][part], f"share of variance: {part}") for part in _VARIANCES if part in floor["share"]]
     intervals = floor["confidence_interval"]
     rows = [
@@ -631,6 +636,8 @@ def finding(scored: SetScores, model: str = "") -> Finding:
     claim = f"Two {what} {percent(wording.wording_change)} % of the time"
     changed = f"{count(wording.n_changed)} of {plural(wording.n_problems, problem)} change"
     changed += "s" * (wording.n_problems == 1)
+    if flips := list(filter(known, (scored.noise_floor or {}).get("flip_rate", {}).values())):
+        changed += f"; asked again unchanged, answers differ {percent(max(flips))} % of the time"
     if wording.n_right is None:
         return Finding(claim, sure, changed)
     parts = f"{count(wording.n_right)} right in every {each}, {count(wording.n_depends)} right in some"

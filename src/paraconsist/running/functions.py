@@ -27,7 +27,7 @@ from paraconsist.running.by_name import NamedRun, NamedSets, prompt_for
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions
 from paraconsist.running.run import Job, check_until, distinct_rows, group_sets, rounds, summed
 
-_OF_LOADED = ("device", "batch_tokens", "deterministic", "compile", "noise_floor", "repeats")
+_OF_LOADED = ("device", "batch_tokens", "deterministic", "compile", "noise_floor")
 _CALLED_WITH = "It is called with a list of inputs, and returns a list with an answer for each."
 _OF_ONE = "Of a function `ask` of one input make `lambda inputs: [ask(text) for text in inputs]`."
 _ROUNDING = 1e-3  # of probabilities in half precision
@@ -111,7 +111,8 @@ def run_function(
     check_whole("run", "batch_size", function.batch_size)
     for name in _OF_LOADED:
         if (value := getattr(options, name)) != getattr(RunOptions, name):
-            raise input_error("run", name, "not be given with a function", got=value)
+            remedy = "Give `repeats`: it is called again." if name == "noise_floor" else ""
+            raise input_error("run", name, "not be given with a function", got=value, remedy=remedy)
     check_until(options)
     job, prompt_options = Job({}, options), PromptOptions(template=function.template)
     job.groups = group_sets({"": sets})
@@ -126,8 +127,11 @@ def run_function(
         job.folder.open(job.identities, overwrite=options.overwrite)
         for name in job.groups:
             store = job.store(name)
-            asked = rounds(job, name, store)
+            asked, (chosen, repeats) = rounds(job, name, store), job.repeats(name)
             passes[name] = summed([_pass(function, prompts[name], job.groups[name][1], store, options) for _ in asked])
+            for _, again in repeats:
+                _pass(function, prompts[name], chosen, again, options)
+            job.write_repeats(name, chosen, repeats)
             if say is not None:
                 n, n_there = passes[name]["n_computed"], passes[name]["n_inputs"] - passes[name]["n_computed"]
                 before = f"; {n_there:,} were there already, by the same source" if n_there else ""

@@ -162,7 +162,9 @@ class RunOptions:
         None, "With `until`: ask this many wordings of each bucket, drawn at random; by default all.", min=1, rare=True
     )
     noise_floor: int = option(0, "Repeat a share of the rows N times in other batches, to measure noise.", min=0)
-    repeats: int = option(0, "With a `temperature`: repeat a share of the rows N times with different seeds.", min=0)
+    repeats: int = option(
+        0, "Of a function, or with a `temperature`: repeat a share of the rows N times, with different seeds.", min=0
+    )
     noise_share: float = option(
         0.2, "Share of each bucket's rows that `noise_floor` and `repeats` ask again.", min=0, max=1
     )

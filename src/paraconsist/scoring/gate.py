@@ -249,7 +249,8 @@ def _objection(condition: Condition, value: float, result: Values) -> str:
     found = {} if named else {policy: _under(policy, condition, result) for policy in POLICIES}
     by_policy = {policy: value[0] for policy, value in found.items() if value is not None}
     if not all(condition.holds(value) for value in by_policy.values()):
-        listed = ", ".join(f"{policy} {value:.4f}" for policy, value in by_policy.items())
+        said = {policy: "undefined" if math.isnan(value) else f"{value:.4f}" for policy, value in by_policy.items()}
+        listed = ", ".join(f"{policy} {value}" for policy, value in said.items())
         reasons.append(f"the policies for unparsed answers disagree ({listed}): name the one that you mean")
     return "; ".join(reasons)
 

@@ -69,7 +69,7 @@ def split_trials(predictions: Predictions, bucket: str, example: str, trial: str
 
 
 def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **intervals: Any) -> Result:
-    """Return the noise floor of a set: flip rates at no change, inconsistency in excess of them, the variance split.
+    """Return the noise floor of a set: flip rates at no change, what wording adds to them, the variance split.
 
     That is what `paraconsist.measures.noise_floor.noise_floor` returns (`intervals` are its options); two answers that
     could not be read are the same answer here. InputError if a column is missing, or the rows are not of this run.
@@ -97,7 +97,7 @@ def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **int
     kept = np.array(sorted(first.values()), dtype=np.intp)
     result = noise_floor(
         mark_unparsed(answers, unparsed, labels)[kept],
-        labels[kept],
+        labels[kept] if one.has_gold.all() and two.has_gold.all() else None,
         buckets[kept],
         *([values[row] for row in kept] for values in (inputs, runs, kinds)),
         roles=roles[kept].tolist(),

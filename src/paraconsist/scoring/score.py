@@ -53,6 +53,7 @@ from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.outcomes import (
     OF_WORDINGS,
     WORDING_CHANGE,
+    WORDINGS,
     Outcomes,
     Unsteady,
     outcomes,
@@ -482,7 +483,7 @@ def score_run_folder(
 def _score_source(source: Source, options: ScoreOptions, training: pa.Table | None) -> SetScores:
     scored, floor = score_set(source, options, training=training), None
     notes = [*scored.warnings, *source.predictions.metadata.get("notes", ())]
-    if source.noise is not None and PARAPHRASTIC in scored.specs:
+    if source.noise is not None and {*scored.rows.roles.tolist()} <= {*WORDINGS}:
         again = Repeats(read_predictions(source.noise)) if isinstance(source.noise, Path) else source.noise
         if isinstance(source.noise, Path) and not same_run(source.predictions, again.predictions):
             # a run that went on with more rows

@@ -391,7 +391,9 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
         return
     if result.noise_floor is None and result.until is None and result.source.noise is None:
         words = "Ask again unchanged: how often answers flip by themselves is unknown"
-        yield Step(words, command="paraconsist run ... --noise-floor 2")
+        asked = result.source.predictions.metadata.get("model", {})
+        is_drawn = asked.get("kind") == "function" or float(asked.get("temperature", 0.0)) > 0.0
+        yield Step(words, command=f"paraconsist run ... {'--repeats' if is_drawn else '--noise-floor'} 2")
     if has_wordings and mixed:
         yield Step("Mark what is no paraphrase, and see the numbers without it", link(show="broken", **where))
 
@@ -473,11 +475,13 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
             "noise floor",
         )
     elif (floor := result.noise_floor) is None:
-        asked = "Asked once" if result.source.noise is None else "Asked again, but not scored for P_C"
+        asked = "Asked once" if result.source.noise is None else "Asked again, but not about paraphrases"
         yield f"{asked}: how often answers flip when nothing changes (the noise floor) is unknown.", "noise floor"
     else:
         rates = ", ".join(f"{percent(rate, digits=2)} % ({kind})" for kind, rate in floor["flip_rate"].items())
-        yield f"Asked again unchanged (the noise floor), answers flip in {rates}.", "noise floor"
+        own = floor.get("excess_wording_change")
+        of_change = f"; {percent(own)} points of the change between wordings are above that" if known(own) else ""
+        yield f"Asked again unchanged (the noise floor), answers flip in {rates}{of_change}.", "noise floor"
     policies = []
     quantity, values = result.headline_by_policy(spec)
     for policy in result.by_policy:
