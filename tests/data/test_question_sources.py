@@ -411,6 +411,23 @@ def test_a_split_in_csv_is_read_as_the_file_alone(tmp_path, split):
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize(
+    ("checks", "accepted"),
+    [
+        ([("contains", "Paris")], ["Paris"]),
+        ([("equals", "Paris"), ("equals", "Lutetia")], ["Paris", "Lutetia"]),  # which cannot both hold
+        ([("contains", "Paris"), ("icontains", "France")], None),  # each was an accepted answer
+        ([("is-json", '{"type": "object"}')], None),  # a schema
+        ([("is-json", {"type": "object"}), ("equals", "{}")], ["{}"]),  # the file was refused
+    ],
+)
+def test_assertions_of_promptfoo_that_are_accepted_answers(tmp_path, checks, accepted):
+    test = {"vars": {"question": "Where?"}, "assert": [{"type": kind, "value": value} for kind, value in checks]}
+    (tmp_path / "tests.yaml").write_text(json.dumps({"tests": [test]}))  # JSON is YAML
+    assert pc.load_bucket_set(tmp_path / "tests.yaml").table["label"].to_pylist() == [accepted]
+
+
+@pytest.mark.faults
 def test_questions_of_several_files_are_never_one(tmp_path):
     """The first questions of all files of a folder were one, where they had no ids."""
     for name in ("a", "b"):

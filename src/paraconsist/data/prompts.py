@@ -367,7 +367,7 @@ _ENTRY = ("id", "wordings", *ASKED, "context", "choices", "system", "expected")
 _COMMON = ("system", "context", "same", "right", "error_of_check")
 _QUOTES = 'Put texts with : ? # or , into quotes, such as "Shipping: how much?".'
 #: promptfoo's assertions whose value is an accepted answer, or a list of them.
-_EQUAL = ("equals", "icontains", "contains", "is-json", "contains-any", "icontains-any")
+_EQUAL = ("equals", "icontains", "contains", "contains-any", "icontains-any")
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -516,6 +516,8 @@ def _of_promptfoo(test: Any, number: int, prompts: Any, stem: str) -> list[Json]
     more = {**(test.get("metadata") or {}), **values}
     checks = [check for check in test.get("assert") or () if isinstance(check, Mapping)]
     accepted = [(check["type"], check["value"]) for check in checks if check.get("type") in _EQUAL and "value" in check]
+    n_parts = sum(kind.endswith("contains") for kind, _ in accepted)  # of several all must be there: none is an answer
+    accepted = [(kind, value) for kind, value in accepted if n_parts < 2 or not kind.endswith("contains")]
     lists = [re.split(r"\s*,\s*", v) if "any" in kind and isinstance(v, str) else v for kind, v in accepted]
     expected = [fill(one) for value in lists for one in (value if isinstance(value, list) else [value])]
     known = {key: value for key, value in more.items() if key in (*_ENTRY, "bucket_id", "role")}
