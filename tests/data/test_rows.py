@@ -68,6 +68,13 @@ def test_labels_or_answers_of_which_some_are_no_numbers(gold, answer, is_right):
     assert (rows.labels == rows.predictions).tolist() == is_right
 
 
+@pytest.mark.parametrize(("gold", "answer"), [(["1", "1", "0"], [1, 0, 0]), (["1", "1", "x"], [1, -1, 0])])
+def test_numbers_beside_labels_in_text_are_refused(
+    gold, answer
+):  # where -1 may be no answer, or all labels are numbers
+    refuses("of the labels' kind", rows_of, {"q": COLUMNS["q"], "gold": gold, "answer": answer})
+
+
 def test_one_and_one_point_zero_are_not_two_labels():
     for one, other in (("gold", "answer"), ("answer", "gold")):
         refuses("of the labels' kind", rows_of, {"q": COLUMNS["q"], one: [1, 1, 0], other: ["1", "1.0", "n/a"]})

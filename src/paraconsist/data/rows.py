@@ -206,10 +206,14 @@ def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Seq
 
     One answer of many may be no number, and the gold labels may have another class than those that were given.
     """
-    for one, other in () if label_names else ((names.label, names.prediction), (names.prediction, names.label)):
-        if {one, other} <= {*table.column_names}:
-            table = table.set_column(table.column_names.index(one), one, _written_as(table[other], table[one]))
-    return table
+    if label_names or not {names.label, names.prediction} <= {*table.column_names}:
+        return table
+    labels, answers = table[names.label], table[names.prediction]
+    table = table.set_column(table.column_names.index(names.label), names.label, _written_as(answers, labels))
+    may_be_marked = pa.types.is_integer(answers.type) and pc.any(pc.equal(answers.cast("string"), "-1")).as_py()
+    if may_be_marked or not pa.types.is_string(tables.numeric(labels).type):
+        return table
+    return table.set_column(table.column_names.index(names.prediction), names.prediction, _written_as(labels, answers))
 
 
 def _written_as(texts: pa.ChunkedArray, column: pa.ChunkedArray) -> pa.ChunkedArray:
