@@ -210,10 +210,16 @@ def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Seq
         return table
     labels, answers = table[names.label], table[names.prediction]
     table = table.set_column(table.column_names.index(names.label), names.label, _written_as(answers, labels))
-    may_be_marked = pa.types.is_integer(answers.type) and pc.any(pc.equal(answers.cast("string"), "-1")).as_py()
-    if may_be_marked or not pa.types.is_string(tables.numeric(labels).type):
-        return table
-    return table.set_column(table.column_names.index(names.prediction), names.prediction, _written_as(labels, answers))
+    if pa.types.is_string(tables.numeric(labels).type):
+        place = table.column_names.index(names.prediction)
+        table = table.set_column(place, names.prediction, _answers_as(labels, answers))
+    return table
+
+
+def _answers_as(texts: pa.ChunkedArray, answers: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return answers as `_written_as`, unchanged if one is -1, which may be no answer."""
+    is_marked = pa.types.is_integer(answers.type) and pc.any(pc.equal(answers.cast(pa.string()), "-1")).as_py()
+    return answers if is_marked else _written_as(texts, answers)
 
 
 def _written_as(texts: pa.ChunkedArray, column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -636,7 +642,7 @@ def long_format(
     table = predictions.table
     original = tables.column_of(table, original_prediction, parameter="original_prediction")
     answers = tables.column_of(table, names.prediction, parameter="prediction")
-    original, answers = _written_as(answers, original), _written_as(original, answers)
+    original, answers = _answers_as(answers, original), _answers_as(original, answers)
     sided = {original_prediction, names.prediction, names.bucket, names.role, names.example, *names.probabilities}
     kept = [c for c in table.column_names if c not in sided]
     grouped_by = shared_buckets(table, names)
