@@ -92,8 +92,9 @@ def run(
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 
     column = [f"{field}={own}" for field, own in column.items()] if isinstance(column, Mapping) else column
+    stratum = [stratum] if isinstance(stratum, str) else stratum
     kinds = (Function, LoadOptions, RunOptions, EndpointSettings, PromptOptions)
-    names: dict[Any, set[str]] = {kind: {option.name for option in fields(kind)} for kind in kinds}
+    names: dict[Any, set[str]] = {kind: {option.name for option in fields(kind)} - {"urls"} for kind in kinds}
     known = {*signature(run).parameters, *chain.from_iterable(names.values())} - {"options", "call"}
     for name in options:
         if name not in known:

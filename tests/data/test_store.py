@@ -35,6 +35,15 @@ def test_what_was_written_is_read_back_exactly(store):
     assert store.finished() == {"a": rows[0], "b": rows[1], "c": [0.5, 0.5]}
 
 
+def test_what_comes_after_the_end_is_not_written_into_another_file(store, tmp_path):
+    with store.writer(0) as shard:
+        number = shard._descriptor
+    with (tmp_path / "other").open("wb") as other:
+        assert other.fileno() == number
+        refuses("`output` must be a folder that can be written", shard.append, ["a"], [[0.5, 0.5]])
+    assert (tmp_path / "other").read_bytes() == b""
+
+
 def test_a_model_in_another_folder_is_the_same_if_its_weights_are():
     named, hashed = {"model": "adapter", "base_model": "base", "dtype": "float32"}, {"weights_hash": "a"}
     assert content_identity(named) == named

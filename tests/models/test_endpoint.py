@@ -33,7 +33,7 @@ from paraconsist.models.endpoint.protocol import (
     text_of,
 )
 from paraconsist.models.endpoint.queue import Journal
-from paraconsist.models.endpoint.settings import EndpointSettings, read_fields
+from paraconsist.models.endpoint.settings import AskOptions, EndpointSettings, read_fields
 
 # what is waited out
 
@@ -166,6 +166,15 @@ def test_a_server_that_fails_is_set_aside_and_tried_again():
 
 
 @pytest.mark.slow
+def test_requests_that_fail_together_set_a_server_aside_once():
+    """Eight at a time are no eight failures of it, after which all servers would be down."""
+    one, two = (FaultyServer(script=first(*["503"] * 8), delay=0.05) for _ in range(2))
+    with one, two:
+        client, texts = post(EndpointSettings([one.url, two.url], timeout=5.0, concurrency=16, tries=4), n=20)
+        assert (client.retries["503"], len(texts)) == (16, 20)
+
+
+@pytest.mark.slow
 def test_a_server_that_is_gone_is_done_without():
     with FaultyServer() as gone:
         url = gone.url
@@ -248,10 +257,11 @@ def test_an_unreachable_host():
         ({"urls": ["http://h/v1", "http://h/v1/"]}, "`endpoint` must be one address or several, each once"),
         ({"api": "responses"}, "`api` must be one of completions, chat; got 'responses'"),
         ({"concurrency": 0}, "`concurrency` must be .* at least 1; got 0"),
-        ({"timeout": math.nan}, "`timeout` must be a number of seconds above 0"),
+        ({"timeout": math.nan}, "`timeout` must be a number above 0"),
         ({"price": (-1.0, 1.0)}, "`price` must be two numbers, 0 or more"),
         ({"max_cost": 1.0}, "`price` must be given where `max_cost` is"),
         ({"tokens_per_minute": 0.0}, "`tokens_per_minute` must be a number above 0"),
+        ({"requests_per_minute": "60"}, "`requests_per_minute` must be a number above 0; got '60'"),  # as YAML may say
     ],
 )
 def test_settings_that_cannot_be(options, message):
@@ -262,7 +272,14 @@ def test_settings_that_cannot_be(options, message):
 
 @pytest.mark.parametrize("given", ["temperature", "=1", "model=x", "echo=true"])
 def test_request_fields_that_cannot_be(given):
-    refuses("`request_field` must be", read_fields, [given])
+    refuses("`request_field` must be", lambda: EndpointSettings("http://h/v1", request_fields=read_fields([given])))
+
+
+def test_fields_that_are_set_already_are_refused_from_python_too():
+    """A run of model "a" asked model "b", and told of "a"."""
+    refuses("`request_field` must be none of", EndpointSettings, "http://h/v1", request_fields={"model": "b"})
+    arguments = {"add_generation_prompt": False}
+    refuses("`template_argument` must be none of", AskOptions, chat=True, template_arguments=arguments)
 
 
 # what the environment says

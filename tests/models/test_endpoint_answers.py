@@ -42,6 +42,7 @@ from paraconsist.models.endpoint.protocol import (
     request_body,
     text_of,
     tokens_used,
+    without_system,
 )
 from paraconsist.models.endpoint.queue import Journal, add_up
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, PromptSettings
@@ -314,6 +315,13 @@ def test_an_input_that_is_flagged_is_refused_and_no_other():
     assert failure_of(raised.value, "toy") == "refused"
 
 
+@pytest.mark.faults
+def test_a_refusal_that_names_the_model_is_of_no_single_input():
+    for message in ("'toy' is not deployed.", '"toy" is not deployed.', "`toy` is not deployed.", "No such model."):
+        assert failure_of(Refused(400, message), "toy") is None
+    assert failure_of(Refused(400, "'toys' are no prompt."), "toy") == "refused"
+
+
 def events(*choices: dict) -> bytes:
     """An answer as servers stream it."""
     pieces = [{"id": "x", "model": "toy", "choices": [choice], "usage": None} for choice in choices]
@@ -373,11 +381,12 @@ def test_a_stream_that_cannot_be_read(body, message):
         b'data: {"choices": [{"delta": {"content": "ye"}}]}\n\ndata: {"error": {"message": "overloaded"}}\n\n',
         b'{"choices": [{"text": "ye", "finish_reason": null}], "error": {"message": "overloaded"}}',
         b'{"choices": [{"text": "ye", "error": {"message": "overloaded"}}], "error": null}',
+        b'data: {"choices": [{"delta": {"content": "ye"}, "finish_reason": null}]}\n\n',  # it says of no end
     ],
 )
 def test_an_answer_that_an_error_breaks_off_is_requested_again(body):
     """Its beginning was kept as the answer."""
-    with pytest.raises(Interrupted, match="overloaded"):
+    with pytest.raises(Interrupted, match=r"overloaded|stream breaks off"):
         Answered.of("i", "text", read_answer(body, str), text_of)
 
 
@@ -519,6 +528,16 @@ def test_what_a_request_is_expected_to_take():
     assert meter.expect({}, 41) == (21, 0)
 
 
+def test_a_budget_of_requests_ends_when_the_last_one_is_answered():
+    """It ended when the last one was sent, told that nothing was paid, and 30 seconds later gave up slow answers."""
+    meter = Meter(EndpointSettings("http://h/v1", max_requests=1, price=(1e6, 0)))
+    sent = meter.send(meter.pace("http://h/v1"), TokenUse(10, 5), 40, 0.0)
+    assert not meter.may_send(TokenUse(10, 5))
+    sent.used = TokenUse(2, 5)
+    meter.settle(sent)
+    refuses(r"budget of 1 request .* is used: 1 request sent and 2\.0000 paid", meter.may_send, TokenUse(10, 5))
+
+
 @pytest.mark.slow
 def test_an_error_in_place_of_an_answer_is_no_malformed_answer():
     """Of these a first request gets three."""
@@ -555,6 +574,17 @@ def test_requests():
         "logprobs": True,
         "top_logprobs": 5,
     }
+
+
+@pytest.mark.parametrize(
+    ("roles", "merged"), [("s", "s"), ("ssu", "ssu"), ("sau", "s a u"), ("sua", "su a"), ("ua", "u a"), ("u", "u")]
+)
+def test_instructions_stand_in_the_first_user_turn(roles, merged):
+    """A chat that was an instruction alone ended in a traceback, and the turn of an assistant became the user's."""
+    names = {"s": "system", "u": "user", "a": "assistant"}
+    chat = without_system([{"role": names[letter], "content": letter} for letter in roles])
+    assert [turn["content"].replace("\n\n", "") for turn in chat] == merged.split()
+    assert [turn["role"] for turn in chat] == ["assistant" if text == "a" else "user" for text in merged.split()]
 
 
 # results

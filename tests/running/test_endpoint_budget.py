@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers.commands import Command, in_process
+from helpers.commands import Command, in_process, write
 from helpers.endpoint import CONCURRENCY, answered_tags, arguments, command, done, predictions
 from helpers.faulty_server import FaultyServer
 from helpers.language_models import byte_tokenizer
@@ -125,6 +125,25 @@ def test_the_repeats_of_a_run_are_among_its_requests(data, tmp_path):
         assert len(server.sent()) == n
 
 
+def test_a_budget_that_ends_among_the_repeats_leaves_no_old_total(data, tmp_path):
+    """The last command asked no input of the run itself, so the record stayed as the budget had left it."""
+    with FaultyServer(write=lambda text, body: "W") as server:
+        options = {"output": tmp_path, "scoring": "generate", "noise_floor": 1, "price": "1,2"}
+        with pytest.raises(BudgetReached):
+            run(server.url, str(data), **options, max_requests=60)
+        run(server.url, str(data), **options)
+        record = json.loads((tmp_path / "run.json").read_text())
+        entry = record["endpoint"]["defeasible_nli"]
+        assert entry["n_requests"] == len(server.sent()) > 60
+        assert entry["sets"]["set"]["n_requests"] == entry["n_requests"]
+        assert entry["last"]["n_computed"] == 0
+        times = {"started": "2026-01-02T03:04:05Z", "ended": "2026-01-02T03:04:05Z"}
+        (tmp_path / "run.json").write_text(json.dumps({**record, **times}))
+        run(server.url, str(data), **options)  # there is nothing left to ask
+        again = json.loads((tmp_path / "run.json").read_text())
+        assert again.items() >= {**times, "endpoint": record["endpoint"]}.items()
+
+
 def test_at_most_holds_where_a_server_returns_no_log_probabilities(data, tmp_path):
     """54 tokens were expected, of first tokens alone, and 432 written."""
     with FaultyServer(log_probabilities=False) as server:
@@ -161,6 +180,27 @@ def test_prices_are_read_from_a_file(data, tmp_path, name, text):
         ]
     assert said[0] == said[1]
     assert ", cost up to 0.0" in said[0]
+
+
+def test_each_model_of_a_run_has_its_own_price(tmp_path):
+    """The dearest one's counted for all."""
+    for name in ("a", "b"):
+        rows = [{"bucket_id": "x", "question": f"{name} {i}?"} for i in range(4)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "prices.yaml").write_text("cheap: [1000, 0]\ndear: [9000, 0]\n")
+    given = ["run", "--price", tmp_path / "prices.yaml", "--output", tmp_path / "run", "--concurrency", 1]
+    for name, model in (("a", "dear"), ("b", "cheap")):
+        given += ["--dataset", tmp_path / f"{name}.jsonl", "--model", f"{tmp_path / name}.jsonl={model}"]
+    with FaultyServer(write=lambda text, body: "yes") as server:
+        answer = server.answer
+        server.answer = lambda path, body: answer(path, {**body, "model": "toy"})
+        said = command(given, "--endpoint", server.url)[2]
+    passes = json.loads((tmp_path / "run" / "run.json").read_text())["endpoint"]
+    for name, price in (("dear", 9e-3), ("cheap", 1e-3)):
+        spent = passes[f"{name}:questions"]
+        assert spent["cost"] == pytest.approx(spent["prompt_tokens"] * price)
+    expected = re.search(r"8 requests, (\d+) tokens read .* cost up to ([\d.]+),", said)
+    assert float(expected[2]) == pytest.approx(int(expected[1]) / 2 * (9e-3 + 1e-3))
 
 
 @pytest.mark.parametrize("text", ["other: [1, 1]", "toy: [1]", "toy: cheap", "- toy", "toy: [1, 2"])
@@ -213,6 +253,21 @@ def test_a_dry_run_shows_requests_as_they_are_sent_and_sends_nothing(data, tmp_p
     sent = [request.body for request in server.received if request.tag != "probe"]
     assert len(shown) == 3
     assert all(body in sent for body in shown)
+
+
+def test_at_most_is_what_the_requests_say_themselves(data, tmp_path):
+    """Answers of a model that reasons had room for 4,000 tokens, and were expected to have 8."""
+    fields = [f"--request-field={field}" for field in ("max_tokens=null", "max_completion_tokens=4000")]
+    given = arguments("http://127.0.0.1:9/v1", data, tmp_path, scoring="generate", price="0,1000000")
+    assert "at most 216,000 written, cost up to 216,000." in command([*given, *fields, "--dry-run"])[2]
+
+
+def test_an_estimate_is_of_the_wordings_that_may_be_asked(tmp_path):
+    """It counted all wordings, and those of buckets with one, which are not asked."""
+    rows = [{"bucket_id": str(i // 10), "question": f"Wording {i}?"} for i in range(41)]
+    data = write(tmp_path / "q.jsonl", rows)
+    given = arguments("http://127.0.0.1:9/v1", data, tmp_path / "run", until="wording_change +- 0.2", wordings=3)
+    assert "estimate: 12 requests, " in command([*given, "--dry-run"])[2]
 
 
 def test_a_budget_that_just_suffices_is_enough():

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -177,15 +178,27 @@ def test_a_changed_function_is_another_model(rows, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "function", [Counting(number), partial(map, number), print], ids=["object", "partial", "print"]
+    "function",
+    [Counting(number), Counting(number).__call__, partial(map, number), print],
+    ids=["object", "method", "partial", "print"],
 )
 def test_what_has_no_source_of_its_own_needs_a_version(rows, tmp_path, function):
+    """Of two objects the second got the answers of the first's method."""
     refuses("`version` must be given", pc.run, function, str(rows), output=tmp_path / "run")
 
 
 def test_what_a_function_closes_over_needs_a_version(rows, tmp_path):
     weights = [1]
     refuses("`version` must be given", pc.run, lambda texts: weights * len(texts), str(rows), output=tmp_path / "run")
+
+
+def test_answers_among_three_labels_are_not_read_as_those_among_two(tmp_path):
+    """Without prompts, which name the labels, the third label of one set was the first of another."""
+    texts = [{"bucket_id": "b", "premise": f"p{i}", "hypothesis": "h"} for i in range(2)]
+    asking = {"output": tmp_path / "run", "columns": True, "version": "1"}
+    pc.run(lambda rows: ["contradiction"] * len(rows), [{**row, "label": "neutral"} for row in texts], **asking)
+    two = [{**row, "label": "not_entailment"} for row in texts]
+    refuses("labels: None there, 'not_entailment' now", pc.run, lambda rows: ["entailment"] * len(rows), two, **asking)
 
 
 @pytest.mark.parametrize("option", [{"noise_floor": 1}, {"device": "cpu"}, {"compile": True}, {"dtype": "bfloat16"}])
@@ -275,3 +288,17 @@ def test_a_server_model_without_its_address_is_no_function(tmp_path, rows, comma
     said = command.refused("run", "--model", "string:cap", "--dataset", str(rows), "--output", str(tmp_path / "run"))
     assert "`--model` must be in module string; got 'string:cap'." in said
     assert "--endpoint" not in said
+
+
+@pytest.mark.faults
+def test_options_of_another_type_are_refused_by_name_and_a_name_alone_is_a_list_of_one(tmp_path):
+    """A TypeError in both, and a column called l."""
+    frame = pd.DataFrame(
+        [{"bucket_id": i // 2, "question": f"Question {i}?", "lang": "de" if i < 2 else "en"} for i in range(6)]
+    )
+    more = {"output": tmp_path / "run", "version": "1"}
+    for name, value in (("limit", "5"), ("until", 0.5)):
+        refuses(f"`{name}` must be", pc.run, Counting(lambda text: "yes"), frame, **more, **{name: value})
+    run = pc.run(Counting(lambda text: "yes"), frame, stratum="lang", **more)
+    (values,) = run.score().to_dict().values()
+    assert list(values["strata"]["lang"]) == ["de", "en"]

@@ -1,7 +1,11 @@
 """Questions of the user's own: files, functions, endpoints and models on this machine, from rows to numbers."""
 
+import asyncio
 import csv
 import json
+import os
+import signal
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -154,6 +158,28 @@ def test_the_command_line_asks_an_endpoint_and_goes_on(file, tmp_path):
     checked(pc.score(tmp_path / "run"))
     (values,) = command.json("score", tmp_path / "run").values()
     assert values["wording"]["wording_change"] == pytest.approx(WORDING_CHANGE, abs=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX: elsewhere SIGINT ends the process")
+def test_an_interrupt_in_a_notebook_sends_nothing_more(tmp_path):
+    """A notebook's loop is running, so a thread asks, and it went on to the last question."""
+    rows = [{"bucket_id": str(i // 2), "question": f"Wording {i}?"} for i in range(40)]
+
+    def interrupts(number, tag):
+        if number == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    async def cell():
+        return pc.run(server.url, rows, output=tmp_path, concurrency=2)
+
+    loop = asyncio.new_event_loop()
+    with FaultyServer(write=lambda text, body: text, script=interrupts, delay=0.02) as server, closing(loop):
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(cell())
+        assert len(server.received) < 12
+        loop.run_until_complete(cell())
+        assert len(server.sent()) == len(set(server.sent())) == 40
 
 
 def test_an_address_is_a_model(file, tmp_path):
@@ -374,6 +400,20 @@ def test_what_scoring_would_refuse_is_refused_before_anything_is_asked(before, a
         pc.run(lambda p: asked.extend(p) or app(p), tmp_path / "shop.yaml", output=tmp_path / "run", version="1")
     assert (problem.value.parameter, asked) == (parameter, [])
     assert words in str(problem.value)
+
+
+def test_two_accepted_answers_in_a_bucket_are_refused_before_anything_is_asked(tmp_path):
+    """All was asked, then the scoring refused it."""
+    rows = [{"bucket_id": "days", "question": f"{i}?", "expected": ("30", "9")[i]} for i in range(2)]
+    words = "same gold label. 1 of 1 in table have two, such as 'days': 30 and 9."
+    refuses(words, pc.run, app, rows, output=tmp_path / "run", version="1")
+    assert not (tmp_path / "run").exists()
+    lettered = {"A": ["x", "y"], "B": ["y", "x"]}.items()
+    chosen = [{**row, "expected": letter, "choices": each} for row, (letter, each) in zip(rows, lettered, strict=True)]
+    words = "'days': A and B. Of choices in different orders give the text"
+    refuses(words, pc.run, app, chosen, output=tmp_path / "run", version="1")
+    negated = [{**row, "role": role} for row, role in zip(rows, ("original", "negation"), strict=True)]
+    pc.run(lambda texts: texts, negated, output=tmp_path / "run", version="1")
 
 
 @pytest.mark.faults

@@ -156,6 +156,22 @@ def test_failed_requests_are_named_and_exported_again(data, answered, tmp_path):
     assert tables[1].equals(tables[2])
 
 
+def test_an_answer_that_failed_is_paid_once_however_often_its_file_is_read(tmp_path):
+    """Each import counted it again."""
+    rows = [{"bucket_id": str(i // 2), "question": f"Wording {i}?", "expected": "yes"} for i in range(4)]
+    data, output = write(tmp_path / "q.jsonl", rows), tmp_path / "batch"
+    done(_export(data, output, "--price", "1,2"))
+    with FaultyServer(write=lambda text, body: "yes") as server:
+        lines = _answered(server, _requests(output))
+    lines[0]["response"]["body"]["choices"][0]["finish_reason"] = "content_filter"
+    refused(_import(output, write(tmp_path / "a.jsonl", lines[:2])))
+    for _ in range(2):
+        done(_import(output, write(tmp_path / "b.jsonl", lines)))
+        spent = json.loads((output / "run.json").read_text())["endpoint"]["questions"]
+        read = sum(line["response"]["body"]["usage"]["prompt_tokens"] for line in lines)
+        assert (spent["n_requests"], spent["prompt_tokens"]) == (4, read)
+
+
 @pytest.mark.faults
 def test_requests_that_were_all_refused_for_one_reason_say_which(data, tmp_path):
     with FaultyServer(echo=False, length_field="max_completion_tokens") as server:

@@ -2,10 +2,12 @@
 
 import json
 import re
+from functools import partial
 
 import pyarrow as pa
 import pytest
 from helpers.commands import command, done, refused, write
+from helpers.errors import refuses
 from helpers.faulty_server import FaultyServer
 from helpers.models import tiny_encoder
 from helpers.processes import launch, write_set
@@ -208,6 +210,18 @@ def test_functions_have_names(questions, tmp_path):
     runs = pc.run(models, str(questions), output=tmp_path / "all", version="1")
     rates = {name: next(iter(run.score().to_dict().values()))["wording"]["n_right"] for name, run in runs.items()}
     assert rates == {"yes": 4, "no": 0}
+
+
+def test_functions_of_a_list_have_folders_of_their_own_names(questions, tmp_path):
+    """A folder was called by the function's address: the same call asked all again."""
+
+    def echo(prompts):
+        return prompts
+
+    runs = pc.run([echo, lambda prompts: prompts], str(questions), output=tmp_path / "all")
+    assert [run.folder.name for run in runs.values()] == ["echo", "lambda"]
+    for unnamed in ([partial(echo)], [lambda prompts: prompts, lambda prompts: prompts]):
+        refuses("a name of its own for each model", pc.run, unnamed, str(questions), output=tmp_path / "other")
 
 
 @pytest.mark.faults

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.commands import command
 from helpers.errors import refuses
+from helpers.faulty_server import FaultyServer, Received
 
 import paraconsist as pc
 from paraconsist.errors import InputError
@@ -108,6 +109,31 @@ def test_a_killed_run_stops_where_it_would_have_stopped_and_asks_nothing_twice(t
     third = Model()
     assert record(run(tmp_path / "killed", third)) == record(whole)
     assert third.asked == []
+
+
+@pytest.mark.filterwarnings("ignore:.*no answer")
+def test_what_failed_is_asked_again_once_and_not_in_each_round(tmp_path: Path) -> None:
+    """It was asked, and paid for, as many times as there were rounds after it."""
+
+    def failing(inputs: list[str]) -> list[str]:
+        asked.extend(inputs)
+        if asked[0] in inputs:
+            raise RuntimeError
+        return [str(len(text)) for text in inputs]
+
+    def filtered(body: dict[str, Any], request: Received) -> dict[str, Any]:
+        if request.tag in server.sent()[:1]:
+            body["choices"][0]["finish_reason"] = "content_filter"
+        return body
+
+    rows = [{"bucket_id": str(i), "question": f"wording {i} {j}"} for i in range(40) for j in range(2)]
+    given: dict[str, Any] = {"until": "wording_change ± 0.1", "retry_failed": True}
+    asked: list[str] = []
+    pc.run(failing, rows, output=tmp_path / "function", version="1", **given, batch_size=1)
+    assert len(asked) == len(set(asked)) > 16  # more than one round
+    with FaultyServer(write=lambda text, body: text, change=filtered) as server:
+        pc.run(server.url, rows, output=tmp_path / "endpoint", **given)
+        assert len(server.sent()) == len(set(server.sent())) > 16
 
 
 @pytest.mark.parametrize(("bound", "verdict"), [("wording_change >= 0.5", False), ("pc >= 0.4", True)])

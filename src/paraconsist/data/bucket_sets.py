@@ -97,9 +97,11 @@ class BucketSet:
 
     def limited(self, n_rows: int | None) -> BucketSet:
         """Return the first whole buckets that fit in `n_rows` rows (at least one bucket)."""
-        if n_rows is None or n_rows >= self.table.num_rows:
+        if n_rows is None:
             return self
         check_whole("run", "limit", n_rows)
+        if n_rows >= self.table.num_rows:
+            return self
         buckets = self.table["bucket_id"].value_counts()  # in the order of first appearance
         n_buckets = int(np.count_nonzero(np.cumsum(buckets.field("counts")) <= n_rows))
         mask = pc.is_in(self.table["bucket_id"], buckets.field("values")[: max(n_buckets, 1)])

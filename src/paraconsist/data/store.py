@@ -430,6 +430,7 @@ class ShardWriter:
         self._syncing.join()
         self._left = _state(os.fstat(self._descriptor))
         os.close(self._descriptor)
+        self._descriptor = -1  # its number may be another file's soon: a thread left at a second Ctrl-C writes nothing
         if self._problem is not None:
             with writing("run", "output", self.path.parent):
                 raise self._problem

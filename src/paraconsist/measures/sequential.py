@@ -176,7 +176,7 @@ def confidence_sequence(
     Returns
     -------
     ConfidenceSequence
-        `low` and `high`, shape (n,), in [0, 1]; the intervals only ever narrow.
+        `low` and `high`, shape (n,), in [0, 1]; intervals only narrow, and that of a whole set is its mean.
 
     Raises
     ------

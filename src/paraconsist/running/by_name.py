@@ -104,23 +104,28 @@ def read_models(given: Any, known: Collection[str]) -> dict[str, Json]:
     listed = [*given.items()] if isinstance(given, Mapping) else [(None, one) for one in given]
     models: list[tuple[Any, Json]]
     models = [(name, one if isinstance(one, Mapping) else {"model": one}) for name, one in listed]
-    last = Counter(Path(str(one.get("model"))).name for _, one in models)
+    last = Counter(Path(_called(one.get("model"))).name for _, one in models)
     named: dict[str, Json] = {}
     for name, one in models:
-        path, remedy = Path(str(one.get("model"))), "An entry is a model, or a mapping of model and options."
+        path, remedy = Path(_called(one.get("model"))), "An entry is a model, or a mapping of model and options."
         if not one.get("model") or not (isinstance(one["model"], (str, Path)) or callable(one["model"])):
             raise input_error("run", "models", "have a model in each entry", got=dict(one), remedy=remedy)
         for option in one:
             if option != "model" and option not in known:
                 raise unknown_option("run", option, known)
         folder = name or (path.name if last[path.name] == 1 else "-".join(part for part in path.parts if part != "/"))
-        if folder in named or folder in (".", "..") or Path(str(folder)).name != folder:
-            must, remedy = "have a name of its own for each model, of a folder", "Write `NAME: MODEL` in YAML."
+        if folder in named or folder in ("", ".", "..") or Path(str(folder)).name != folder:
+            must, remedy = "have a name of its own for each model, of a folder", "Map names to models."
             raise input_error("run", "models", must, got=folder, remedy=remedy)
         named[folder] = one
     if not named:
         raise input_error("run", "models", "be a list of at least one model, or a mapping of names to models")
     return named
+
+
+def _called(model: Any) -> str:
+    """Return a model's name, the same in each process; nothing for a callable object."""
+    return str(getattr(model, "__name__", "")).strip("<>") if callable(model) else str(model)
 
 
 def _read_file(path: Path) -> Any:

@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +15,15 @@ from paraconsist.data.sharing import request_fields_text
 from paraconsist.data.store import Failures, Results, RunFolder, Store, any_read, to_ask
 from paraconsist.errors import input_error
 from paraconsist.files import Json, launched, locked, write_json
-from paraconsist.models.endpoint.client import BYTES_PER_TOKEN, BudgetReached, Estimate, Key, Meter, find_key
+from paraconsist.models.endpoint.client import (
+    BYTES_PER_TOKEN,
+    BudgetReached,
+    Estimate,
+    Key,
+    Meter,
+    find_key,
+    most_written,
+)
 from paraconsist.models.endpoint.label_scoring import (
     Method,
     find_method,
@@ -35,6 +43,7 @@ from paraconsist.running.run import (
     check_repeats,
     check_until,
     distinct_rows,
+    draw,
     group_sets,
     rounds,
     summed,
@@ -72,36 +81,38 @@ class EndpointRun:
     options: RunOptions
     meter: Meter | None = None  # of what several runs of a command send
 
-    def job(self) -> tuple[Job, dict[str, EndpointPrompt], EndpointSettings]:
-        """Load the sets; return the job, each pass's prompt, whose repeats are checked, and settings with prices."""
+    def job(self) -> tuple[Job, dict[str, EndpointPrompt]]:
+        """Load the sets; return the job and each pass's prompt, whose repeats are checked."""
         job = Job({}, self.options)
         job.groups = group_sets(self.load_sets())
         prompts = {name: self.ask(model, sets) for name, (model, sets) in job.groups.items()}
         for prompt in prompts.values():
             check_repeats(self.options, drawn=prompt.temperature > 0, fields=self.settings.request_fields)
-        return job, prompts, self.settings.priced(prompt.model for prompt in prompts.values())
+        return job, prompts
 
 
 def dry_run(endpoint_run: EndpointRun) -> Estimate:
     """Return what a run would send. Nothing is sent, and no file is written."""
-    job, prompts, settings = endpoint_run.job()
-    return _estimate(job, prompts, settings)
+    return _estimate(*endpoint_run.job(), endpoint_run.settings)
 
 
 def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: EndpointSettings) -> Estimate:
     """Estimate what is left to send; where the endpoint was not asked yet how labels are taken, by the first token."""
     n_requests = n_read = n_written = n_tried = 0
+    cost = 0.0
     bodies: list[Json] = []
-    is_counted = True
+    is_counted, until = True, check_until(job.options)
     for name, prompt in prompts.items():
-        n_bytes, texts = 0, list[bytes]()
+        n_bytes, texts, before = 0, list[bytes](), (n_read, n_written)
         at = prompt.over(settings)
         recorded = _recorded_method(job, at, prompt)
         method = recorded or (Method("generate") if prompt.scoring == "generate" else Method("label", top=20))
         job.identities = {**job.identities, name: identity_of(at, prompt, method)}
-        asked = Pass(name, job.groups[name][1], prompt, method, job.store(name))
+        sets = [draw(whole, until, job.options).whole if until else whole for whole in job.groups[name][1]]
+        asked = Pass(name, sets, prompt, method, job.store(name))
         parts = wanted_parts(method, len(prompt.label_names), {})
         is_written = method.scoring == "generate" or (recorded is None and prompt.scoring is None)  # maybe
+        longest = most_written({"max_tokens": prompt.longest_answer, **at.request_fields}) or prompt.longest_answer
         for one in [asked, *asked.repeated(*job.repeats(name), job.options.seed)]:
             finished, again = one.store.finished() if recorded else Results.of({}), job.options.asks_failed
             pending = set(to_ask(one.ids(), finished, retry_failed=again))
@@ -113,7 +124,7 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
                 shown = question.whole.encode("utf-8", "replace")
                 n_bytes += len(parts) * len(shown)
                 texts += [shown] if len(texts) < _N_COUNTED else []
-                n_written += prompt.longest_answer if is_written else len(parts)
+                n_written += longest if is_written else len(parts)
                 if len(bodies) < _N_SHOWN:
                     bodies += [part_request(at, one.prompt, method, question, part)[0] for part in parts]
         if texts:
@@ -121,9 +132,9 @@ def _estimate(job: Job, prompts: Mapping[str, EndpointPrompt], settings: Endpoin
             per_byte = _per_byte(prompt.model, texts)
             is_counted &= per_byte is not None
             n_read += round(n_bytes * (per_byte or 1 / BYTES_PER_TOKEN))
-    cost = None if settings.prices is None else Meter(settings).cost_of(TokenUse(n_read, n_written))
-    how = job.options.until is not None, is_counted
-    return Estimate(n_requests, n_read, n_written, cost, bodies[:_N_SHOWN], *how, n_tried)
+            cost += Meter(at).cost_of(TokenUse(n_read - before[0], n_written - before[1]))
+    how = bodies[:_N_SHOWN], until is not None, is_counted
+    return Estimate(n_requests, n_read, n_written, None if settings.price is None else cost, *how, n_tried)
 
 
 def _per_byte(model: str, texts: Sequence[bytes]) -> float | None:
@@ -155,9 +166,8 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
         must = "be asked by one process"
         raise input_error("run", "endpoint", must, got=f"{n_processes} processes", remedy=remedy)
     key = find_key(endpoint_run.settings)
-    job, prompts, settings = endpoint_run.job()
+    settings, (job, prompts) = endpoint_run.settings, endpoint_run.job()
     meter = endpoint_run.meter or Meter(settings)
-    meter.settings = settings  # each run has its model's price
     if say is not None and (estimate := _estimate(job, prompts, settings)).n_requests:
         say(estimate.describe(meter))
     at = {name: prompt.over(settings) for name, prompt in prompts.items()}
@@ -218,6 +228,7 @@ class Pass:
     prompt: EndpointPrompt
     method: Method
     store: Store
+    tried: set[str] = field(default_factory=set)  # by this command: in a later round a failed one is not asked again
 
     @property
     def key(self) -> str:
@@ -235,7 +246,7 @@ class Pass:
     def repeated(self, chosen: Sequence[BucketSet], repeats: Sequence[tuple[Repeat, Store]], seed: int) -> list[Pass]:
         """Return the passes that repeat it, from `Job.repeats`; `seed` is the run's."""
         seeded = ((replace(self.prompt, seed=repeat.seed_after(seed)), store) for repeat, store in repeats)
-        return [replace(self, sets=chosen, prompt=prompt, store=store) for prompt, store in seeded]
+        return [replace(self, sets=chosen, prompt=prompt, store=store, tried=set()) for prompt, store in seeded]
 
 
 def _ask(
@@ -246,11 +257,14 @@ def _ask(
     Returns also all answers behind the store's results, those of earlier commands too.
     """
     rows, store = distinct_rows(asked.sets), asked.store
+    meter.settings = settings  # each pass has its model's price
     questions = {input_id: question_of(asked.prompt, settings.api, task, row) for input_id, task, row in rows}
     store.create()
     with store.writer(0) as shard, Journal(store.folder) as journal:
         finished = store.finished()
-        pending_ids = to_ask(list(questions), finished, retry_failed=options.asks_failed)
+        untried = [input_id for input_id in questions if input_id not in asked.tried]
+        pending_ids = to_ask(untried, finished, retry_failed=options.asks_failed)
+        asked.tried.update(pending_ids)
         pending = {input_id: questions[input_id] for input_id in pending_ids}
         journal.forget_failed(input_id for input_id in pending_ids if input_id in finished)
         written, free = asked.method.scoring == "generate", not asked.prompt.label_names
@@ -278,7 +292,8 @@ def served_alone(settings: EndpointSettings) -> str:
     """Return the one model that an endpoint lists; InputError if it lists none, or several."""
     names = [str(entry["id"]) for entry in with_client(settings, find_key(settings), listed_models)]
     if len(names) != 1:
-        raise input_error("run", "name", "name the model, as the endpoint calls it", remedy=f"It lists {names}.")
+        remedy = f"It lists {names}." if names else f"{settings.url}/models lists none: is the server running?"
+        raise input_error("run", "name", "name the model, as the endpoint calls it", remedy=remedy)
     return names[0]
 
 
@@ -297,6 +312,7 @@ def _offer(
     It is what the run folder records, else what the endpoint shows.
     """
     offers: dict[str, Method] = {}
+    meter.settings = settings
     for server in settings.each():
         try:
             offers[server.url] = _recorded_method(job, server, prompt) or with_client(

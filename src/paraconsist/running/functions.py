@@ -42,7 +42,8 @@ class Function:
 
     A run goes on only with the same model: one of the same `name`, by default the function's own, and `version`, by
     default a hash of its source. What the function calls, or weights that it reads, are not part of its source: give a
-    `version` that changes with them. Objects, partials and closures, whose source is incomplete, need one.
+    `version` that changes with them. Objects, their methods, partials and closures, whose source is incomplete, need
+    one.
     """
 
     call: Callable[[Any], Any]  # may be ``async``
@@ -52,18 +53,21 @@ class Function:
     columns: bool = False
     batch_size: int = 64  # inputs a call, at most
 
-    def identity(self, prompt: Prompt | None) -> dict[str, str]:
-        """What the predictions file records of the model."""
+    def identity(self, prompt: Prompt | None, asked: BucketSet) -> dict[str, str]:
+        """What the predictions file records of the model; `asked` is one of the sets."""
         own = getattr(self.call, "__qualname__", type(self.call).__qualname__)
         name = self.name or f"{getattr(self.call, '__module__', '')}.{own}"
         version = self._source() if self.version is None else self.version
         identity = {"model": name, "kind": "function", "version": version, "inputs": "columns"}
+        if prompt is None and asked.label_names != asked.task.label_names:  # which are stored as numbers
+            identity["labels"] = ", ".join(asked.label_names)
         return identity if prompt is None else identity | {"inputs": prompt.template.name, "prompt_hash": prompt.hash}
 
     def _source(self) -> str:
         source = ""
         with suppress(OSError):
-            source = inspect.getsource(self.call) if getattr(self.call, "__closure__", self) is None else ""
+            is_whole = getattr(self.call, "__closure__", self) is None and not hasattr(self.call, "__self__")
+            source = inspect.getsource(self.call) if is_whole else ""
         if not source:
             must, remedy = "be given: the function's source cannot be inspected", "Change it with the answers."
             raise input_error("run", "version", must, remedy=remedy)
@@ -121,16 +125,17 @@ def run_function(
         for name, (_, group) in job.groups.items()
     }
     job.match_labels({name: _names(group, prompts[name]) for name, (_, group) in job.groups.items()})
-    job.identities = {name: function.identity(prompt) for name, prompt in prompts.items()}
+    job.identities = {name: function.identity(prompts[name], group[0]) for name, (_, group) in job.groups.items()}
     passes: dict[str, Json] = {}
     with locked(job.folder.path, "run", "output"):
         job.folder.open(job.identities, overwrite=options.overwrite)
         for name in job.groups:
-            store = job.store(name)
+            store, tried = job.store(name), set[str]()
+            how = store, options, tried
             asked, (chosen, repeats) = rounds(job, name, store), job.repeats(name)
-            passes[name] = summed([_pass(function, prompts[name], job.groups[name][1], store, options) for _ in asked])
+            passes[name] = summed([_pass(function, prompts[name], job.groups[name][1], *how) for _ in asked])
             for _, again in repeats:
-                _pass(function, prompts[name], chosen, again, options)
+                _pass(function, prompts[name], chosen, again, options, set())
             job.write_repeats(name, chosen, repeats)
             if say is not None:
                 n, n_there = passes[name]["n_computed"], passes[name]["n_inputs"] - passes[name]["n_computed"]
@@ -159,9 +164,14 @@ def _awaited(coroutine: Any) -> Any:
 
 
 def _pass(
-    function: Function, prompt: Prompt | None, group: Sequence[BucketSet], store: Store, options: RunOptions
+    function: Function,
+    prompt: Prompt | None,
+    group: Sequence[BucketSet],
+    store: Store,
+    options: RunOptions,
+    tried: set[str],
 ) -> Json:
-    """Ask about every distinct input of the sets (of one task) that the store holds no result for."""
+    """Ask about every distinct input of the sets that is not `tried` yet and that the store holds no result for."""
     inputs = {i: _shown(prompt, task, row) for i, task, row in distinct_rows(group)}
     names = _names(group, prompt)
     words, started = names if prompt is None else prompt.template.words, time.perf_counter()
@@ -200,7 +210,9 @@ def _pass(
     store.create()
     with store.writer(0) as shard:
         finished = store.finished()
-        pending = to_ask(list(inputs), finished, retry_failed=options.asks_failed)
+        untried = [input_id for input_id in inputs if input_id not in tried]
+        pending = to_ask(untried, finished, retry_failed=options.asks_failed)
+        tried.update(pending)
         failures = Failures(options.on_error, any_answered=not all_failed(finished))
         with ProgressBar(len(pending), group[0].task.name, visible=True) as bar:
             for start in range(0, len(pending), function.batch_size):

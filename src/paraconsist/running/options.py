@@ -171,6 +171,8 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check_choice("run", "on_error", self.on_error, ON_ERROR)
+        for name in ("noise_floor", "repeats", "seed"):
+            check_whole("run", name, getattr(self, name), at_least=0)
         if self.compile and self.deterministic:
             raise input_error("run", "compile", "not be given with `deterministic`", got=True)
         if not 0.0 < self.noise_share <= 1.0:

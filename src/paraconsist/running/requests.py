@@ -29,8 +29,8 @@ from paraconsist.running.by_name import NamedRun, over_endpoint
 from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 from paraconsist.running.run import distinct_rows
 
-#: What a batch file may hold: requests, and bytes.
-MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
+#: What a batch file may hold.
+MOST_BYTES = 200_000_000
 #: Where in a run folder the requests are, and the file beside them that says what they are.
 FOLDER, RECORD = "requests", "export.json"
 _FORMAT = "paraconsist-requests-1"
@@ -122,7 +122,7 @@ def _options(named: Json, output: Path) -> endpoint.EndpointRun:
 
 def _open(endpoint_run: endpoint.EndpointRun, top: int) -> list[endpoint.Pass]:
     """Open the run folder, and return all passes of the run, including repeats."""
-    job, prompts, _ = endpoint_run.job()
+    job, prompts = endpoint_run.job()
     at = {name: prompt.over(endpoint_run.settings) for name, prompt in prompts.items()}
     methods = {
         name: Method("generate") if prompt.scoring == "generate" else Method("label", top=top)
@@ -183,6 +183,7 @@ def _read_pass(
     with asked.store.writer(0) as shard, Journal(asked.store.folder) as journal:
         before = dict(asked.store.finished())
         finished = {input_id for input_id, result in before.items() if not isinstance(result, Failed)}
+        failures = {answered for answered in journal.paid if answered.ending.failure}
         for file, row, line in _answer_lines(answers):
             input_id, key = _addressed(file, row, line, keys)
             if key != asked.key:
@@ -193,7 +194,10 @@ def _read_pass(
             try:
                 answered = protocol.Answered.of(input_id, asked.part, _body(line), read)
                 if answered.ending.failure:
-                    journal.add(answered)
+                    if answered not in failures:  # else its file is read again
+                        journal.add(answered)
+                        counts["n_requests"] += 1
+                    failures.add(answered)
                     why = str(answered.ending.problem(f"input {input_id}"))
                     failure = Failed(answered.ending.failure, why)
             except (protocol.Refused, Malformed) as problem:

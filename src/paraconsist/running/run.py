@@ -253,23 +253,27 @@ class Job:
         """
         sets = {name: f"predictions/{path.name}" for name, path in self.files.items()}
         earlier = self.folder.read()
-        computed = {
-            kind: {
-                name: {**entry, "last": before[name]["last"]} if _is_old(entry) and name in before else entry
-                for before in [earlier.get(kind, {})]
-                for name, entry in by_name.items()
-                if not _is_old(entry) or "last" in before.get(name, {"last": 0, **entry})
-            }
+        told = {
+            kind: {name: _told(entry, earlier.get(kind, {}).get(name)) for name, entry in by_name.items()}
             for kind, by_name in passes.items()
         }
-        times = {"started": utc(self.started), "ended": utc(time.time())} if any(computed.values()) else {}
+        is_old = all(_is_old(entry) for by_name in passes.values() for entry in by_name.values())
+        is_new = bool(passes) and not (is_old and "ended" in earlier)
+        times = {"started": utc(self.started), "ended": utc(time.time())} if is_new else {}
         known = {"until": {name: found.to_dict() for name, found in self.known.items()}} if self.known else {}
-        self.folder.update_run({"models": dict(self.identities), "sets": sets, **known, **computed, **times})
+        self.folder.update_run({"models": dict(self.identities), "sets": sets, **known, **told, **times})
 
 
 def _is_old(entry: Json) -> bool:
     """Say whether a pass found all of its results."""
     return not entry.get("last", entry)["n_computed"]
+
+
+def _told(entry: Json, before: Json | None) -> Json:
+    """Return the entry of a pass: where nothing was computed, what the command `before` did; totals are the newest."""
+    if before is None or not _is_old(entry):
+        return entry
+    return {**entry, "last": before.get("last", entry["last"])} if "last" in entry else before
 
 
 def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
@@ -300,10 +304,10 @@ def group_sets(sets: Mapping[str, Sequence[BucketSet]]) -> Groups:
 def _check_gold(bucket_set: BucketSet) -> None:
     """Refuse what scoring would refuse after the run: comparers, accepted answers that these cannot read, and two gold
     labels in a bucket whose consistency is measured."""
+    table = bucket_set.table
     if bucket_set.task is QUESTIONS:
-        rows = bucket_set.table
-        has_gold = pc.greater(pc.fill_null(pc.list_value_length(rows["label"]), 0), 0)
-        rows = rows.filter(has_gold) if pc.any(has_gold).as_py() else rows
+        has_gold = pc.greater(pc.fill_null(pc.list_value_length(table["label"]), 0), 0)
+        rows = table.filter(has_gold) if pc.any(has_gold).as_py() else table
         answers = pa.nulls(len(rows), pa.string())
         asked = {"bucket_id": rows["bucket_id"], "expected": rows["label"], "prediction": answers}
         choices = pa.array(offered(rows[CHOICES].to_pylist()), pa.list_(pa.string()))
@@ -311,24 +315,28 @@ def _check_gold(bucket_set: BucketSet) -> None:
         named = (bucket_set.comparers.get("same", "text"), bucket_set.comparers.get("right"))
         same, right = ("text" if name and name.startswith(_WITH_MODEL) else name for name in named)
         try:
-            compared(unanswered, SourceOptions(label="expected"), same, right)
+            found = compared(unanswered, SourceOptions(label="expected"), same, right).table
         except InputError as problem:
             problem.function = "run"
             raise
-        return
-    table = bucket_set.table.select(["bucket_id", "role", "label"])
+        if len(rows) < len(table) or "expected" not in found.column_names:
+            return
+        table = pa.table({"bucket_id": rows["bucket_id"], "role": rows["role"], "label": found["expected"]})
+    table = table.select(["bucket_id", "role", "label"])
     roles = set(table["role"].unique().to_pylist())
     if roles == {ORIGINAL} or PARAPHRASTIC.name not in (bucket_set.measures or default_measures(sorted(roles))):
         return
-    if roles - {ORIGINAL, PARAPHRASE}:
-        table = table.filter(pc.is_in(table["role"], pa.array([ORIGINAL, PARAPHRASE])))
-    gold = table.group_by("bucket_id").aggregate([("label", "min"), ("label", "max")])
-    differing = gold.filter(pc.not_equal(gold["label_min"], gold["label_max"])).to_pylist()
+    table = table.filter(pc.is_in(table["role"], pa.array([ORIGINAL, PARAPHRASE])))
+    gold = table.group_by("bucket_id").aggregate([("label", "distinct")])
+    differing = gold.filter(pc.greater(pc.list_value_length(gold["label_distinct"]), 1)).to_pylist()
     if differing:
         names, first = dict(enumerate(bucket_set.label_names)), differing[0]
-        pair = " and ".join(names.get(first[f"label_{end}"], "none") for end in ("min", "max"))
+        labels = sorted(first["label_distinct"])
+        pair = " and ".join(names.get(label, "none" if label == -1 else label) for label in (labels[0], labels[-1]))
         remedy = f"{len(differing):,} of {len(gold):,} in {bucket_set.name} have two, "
         remedy += f"such as {first['bucket_id']!r}: {pair}."
+        if bucket_set.task is QUESTIONS and any(bucket_set.table[CHOICES].to_pylist()):
+            remedy += " Of choices in different orders give the text, not the letter."
         raise input_error("run", "label", "give every row of a bucket the same gold label", remedy=remedy)
 
 

@@ -50,9 +50,9 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
     """Keep the buckets that every model (name -> rows, two or more) has, and bring their rows into one order.
 
     Rows of a bucket are matched by their own id (the stratum `ROW_ID`) where all files have one, else by role and place
-    in the bucket: that changes nothing for accuracy and consistency, which only count. InputError if no bucket is
-    common, a common one has other rows, roles, gold labels or allowed labels in another file, or labels are names here
-    and numbers there.
+    in the bucket: that changes nothing for accuracy and consistency, which only count. Of agents, whose runs are no
+    pairs, as many runs of a task are kept as every model has. InputError if no bucket is common, a common one has other
+    rows, roles, gold labels or allowed labels in another file, or labels are names here and numbers there.
     """
     reference, *others = rows_of
     _check_kinds(rows_of)
@@ -74,6 +74,8 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
     if any(len(buckets) > len(common) for buckets in of_model.values()):
         had = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
         notes.append(f"compared on {plural(n_common, 'common bucket')}; {had}")
+    if all(rows.calls is not None and rows.are_runs for rows in kept.values()):
+        kept = _as_many_runs(kept, common, notes)
     by_id = all(ROW_ID in rows.strata for rows in kept.values())
     ordered = {name: rows.take(np.lexsort(_keys(rows, by_id)[::-1])) for name, rows in kept.items()}
     for other in others:
@@ -82,6 +84,22 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
     if not by_id and not set(np.unique(ordered[reference].roles).tolist()) <= {ORIGINAL, PARAPHRASE}:
         notes.append("rows have no ids of their own and were matched by role and place in their bucket (`example`)")
     return Aligned(ordered, counts, n_common, notes)
+
+
+def _as_many_runs(kept: Mapping[str, Rows], common: NDArray[Any], notes: list[str]) -> dict[str, Rows]:
+    """Return as many runs of each task, the first ones, as every model has; a note says of what some were left out."""
+    tasks = {name: np.searchsorted(common, np.asarray(rows.buckets)) for name, rows in kept.items()}
+    fewest = np.min([np.bincount(task) for task in tasks.values()], axis=0)
+    first = {}
+    for name, task in tasks.items():
+        order, sizes = np.argsort(task, kind="stable"), np.bincount(task)
+        place = np.empty_like(task)
+        place[order] = np.arange(len(task)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        first[name] = replace(kept[name], strata={}).where(place < fewest[task])
+    n_runs = len(next(iter(first.values())))
+    if more := [f"{name} has {len(rows):,}" for name, rows in kept.items() if len(rows) > n_runs]:
+        notes.append(f"compared on {plural(n_runs, 'run')}, as many of each task as all have; {', '.join(more)}")
+    return first
 
 
 def _with_common_groups(ordered: Mapping[str, Rows], notes: list[str]) -> dict[str, Rows]:

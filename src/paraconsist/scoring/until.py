@@ -55,7 +55,7 @@ class Until:
         >>> str(Until.read("pc - runs/a >= -0.02"))
         'pc - runs/a >= -0.02'
         """
-        match = _UNTIL.fullmatch(text)
+        match = _UNTIL.fullmatch(text) if isinstance(text, str) else None
         quantity, reference, comparison, right = match.groups() if match else ("", None, "", "")
         comparison = "±" if comparison.startswith("+") else comparison
         try:

@@ -170,6 +170,11 @@ class Sent:
     free: bool = False  # refused, or never received: it costs nothing
 
 
+def most_written(body: Json) -> int:
+    """Return the most tokens that the answer to a request may have; 0 if it does not say so."""
+    return max((n for name in ("max_tokens", "max_completion_tokens") if type(n := body.get(name)) is int), default=0)
+
+
 def _whole(used: TokenUse) -> int:
     return (used.prompt or 0) + (used.completion or 0)
 
@@ -194,8 +199,7 @@ class Meter:
         """Return the tokens that a request is expected to read, and the most that it may write."""
         n_counted, n_tokens = self._counted
         share = n_tokens / n_counted if n_counted else 1 / BYTES_PER_TOKEN
-        written = body.get("max_tokens") or body.get("max_completion_tokens") or 0
-        return TokenUse(math.ceil(n_bytes * share), written if isinstance(written, int) else 0)
+        return TokenUse(math.ceil(n_bytes * share), most_written(body))
 
     def estimate(self, bodies: Iterable[Json]) -> Estimate:
         expected = [self.expect(body, len(json.dumps(body))) for body in bodies]
@@ -210,6 +214,8 @@ class Meter:
         """
         most, cost = self.settings.max_requests, self.settings.max_cost
         if most is not None and self.n_requests >= most:
+            if self._n_under_way:  # they are paid for: their answers are kept however long they take
+                return False
             raise self._reached("max_requests", plural(most, "request"))
         if cost is None or self.cost + self._expected + self.cost_of(expected) <= cost:
             return True

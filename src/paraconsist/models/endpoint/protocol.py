@@ -278,6 +278,8 @@ def read_answer(data: bytes, hide: Callable[[str], str]) -> Json:
 
     names = ("content", "tokens", "token_logprobs", "top_logprobs")
     reasons = [reason for part in parts if (reason := _text(walk(part, "finish_reason")))]
+    if not reasons and b"[DONE]" not in texts:
+        body.setdefault("error", "the stream breaks off")
     logprobs = {name: items_in("logprobs", name) for name in names}
     choice: Json = {"finish_reason": reasons[-1] if reasons else None, "logprobs": logprobs}
     if any(walk(part, "delta") is not None for part in parts):
@@ -487,8 +489,10 @@ def request_body(
 
 
 def without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Return a chat with the instruction in the first user turn, for models whose template has no system turn."""
-    if messages[0]["role"] != "system":
-        return list(messages)
-    first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
-    return [first, *messages[2:]]
+    """Return a chat with the instructions in the first user turn, for models whose template has no system turn."""
+    turns, texts = list(messages), list[str]()
+    while turns and turns[0]["role"] == "system":
+        texts.append(turns.pop(0)["content"])
+    if texts and turns and turns[0]["role"] == "user":
+        texts.append(turns.pop(0)["content"])
+    return [*([{"role": "user", "content": "\n\n".join(texts)}] if texts else []), *turns]

@@ -18,6 +18,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import FrameType
@@ -318,9 +319,11 @@ def with_client(
     meter: Meter | None = None,
 ) -> T:
     """Do asynchronous work with a client, from anywhere, also in a notebook, whose own loop is running."""
+    stops: list[Callable[[], object]] = []
 
     async def work() -> T:
         async with EndpointClient(settings, key, meter=meter) as client:
+            stops.append(partial(asyncio.get_running_loop().call_soon_threadsafe, client.stopped.set))
             return await ask(client)
 
     try:
@@ -328,7 +331,12 @@ def with_client(
     except RuntimeError:
         return asyncio.run(work())
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: asyncio.run(work())).result()
+        future = pool.submit(lambda: asyncio.run(work()))
+        try:
+            return future.result()
+        finally:
+            for stop in stops if not future.done() else ():
+                stop()  # an interrupt: nothing more is sent, and what is under way is waited for
 
 
 def write_texts(

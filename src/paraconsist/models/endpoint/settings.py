@@ -88,17 +88,17 @@ class EndpointSettings:
         check_choice("run", "api", self.api, APIS)
         check_whole("run", "concurrency", self.concurrency)
         check_whole("run", "tries", self.tries)
-        if not self.timeout > 0 or not math.isfinite(self.timeout):
-            raise input_error("run", "timeout", "be a number of seconds above 0", got=self.timeout)
         for name, value in self.request_fields.items():
+            _check_free("request_field", name)
             if _SECRET_NAME.search(name) or _SECRET_VALUE.match(str(value)):  # not shown
                 must, remedy = "hold no key", "Keys are read from the environment: name one as `api_key_variable`."
                 raise input_error("run", "request_field", f"{must} ({name})", remedy=remedy)
         if self.max_requests is not None:
             check_whole("run", "max_requests", self.max_requests)
-        for name in ("requests_per_minute", "tokens_per_minute", "max_cost"):
+        for name in ("timeout", "requests_per_minute", "tokens_per_minute", "max_cost"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
+            is_given = value is not None or name == "timeout"
+            if is_given and not (isinstance(value, (int, float)) and 0 < value < math.inf):
                 raise input_error("run", name, "be a number above 0", got=value)
         object.__setattr__(self, "price", _read_price(self.price))
         if self.max_cost is not None and self.price is None:
@@ -182,6 +182,8 @@ class AskOptions:
             raise input_error("run", "temperature", "be 0 or more", got=self.temperature)
         if self.scoring == "label":
             self.check_draws()
+        for name in self.template_arguments:
+            _check_free("template_argument", name)
         if self.template_arguments and not self.chat:
             must = "be given only with `chat`"
             raise input_error("run", "template_argument", must, got=dict(self.template_arguments))
@@ -253,8 +255,9 @@ class EndpointPrompt(AskOptions):
         return self.template.label_names
 
     def over(self, settings: EndpointSettings) -> EndpointSettings:
-        """Return the settings with the API that takes the prompt: a chat goes to the one for chats."""
-        return replace(settings, api="chat") if self.chat else settings
+        """Return the settings with the model's price and the API that takes the prompt: of a chat the one for chats."""
+        priced = settings.priced([self.model])
+        return replace(priced, api="chat") if self.chat else priced
 
     def answers(self, api: str) -> tuple[str, ...]:
         """Return the label words, as they follow a text or are a chat's answer."""
@@ -273,8 +276,15 @@ def answer_identity(max_new_tokens: int, temperature: float, seed: int) -> dict[
     return {"max_new_tokens": str(max_new_tokens), **draws}
 
 
+def _check_free(parameter: str, name: str) -> None:
+    """Refuse a further field of requests, or argument of chat templates, that is set already."""
+    if name in _OURS[parameter]:
+        must = f"be none of {', '.join(_OURS[parameter])}, which are set already"
+        raise input_error("run", parameter, must, got=name)
+
+
 def read_fields(items: Sequence[str] | None, parameter: str = "request_field") -> Json:
-    """Read ``NAME=JSON`` items, each name once and none that is set already; a value that is not JSON is text.
+    """Read ``NAME=JSON`` items, each name once; a value that is not JSON is text.
 
     >>> read_fields(["temperature=null", "reasoning_effort=low", "top_k=1"])
     {'temperature': None, 'reasoning_effort': 'low', 'top_k': 1}
@@ -284,9 +294,6 @@ def read_fields(items: Sequence[str] | None, parameter: str = "request_field") -
         name, equals, value = item.partition("=")
         if not equals or not name or name in fields:
             raise input_error("run", parameter, "be items of the form NAME=JSON, each name once", got=name)
-        if name in _OURS[parameter]:
-            must = f"be none of {', '.join(_OURS[parameter])}, which are set already"
-            raise input_error("run", parameter, must, got=name)
         try:
             fields[name] = json.loads(value)
         except ValueError:
