@@ -119,7 +119,11 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **columns: Any) -> None:
         """Add rows; they are checked here, before Arrow casts 1.7 to 1 and "3" to 3."""
-        super().add_batch(**self._checked(self._filled(_named(predictions, references, columns))))
+        try:
+            super().add_batch(**self._checked(self._filled(_named(predictions, references, columns))))
+        except InputError:
+            self._has_gold = self._has_gold or self.writer is None  # later rows may have gold labels
+            raise
 
     def add(self, *, prediction: Any = None, reference: Any = None, **columns: Any) -> None:
         """Add one row."""
@@ -131,11 +135,12 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
         for name in named:
             if name not in self.columns and name not in self.options:
                 raise unknown_option(self.name, name, [*self.columns, *self.options])
-        if self.writer is None and "predictions" in named:
-            named = self._filled(named)
-        missing = [name for name in self.columns if named.get(name) is None]
+        optional = () if self._needs_gold or self.writer is not None else ("references",)
+        missing = [name for name in self.columns if named.get(name) is None and name not in optional]
         if missing and (self.writer is None or len(missing) < len(self.columns)):
             raise input_error(self.name, missing[0], "be given", got=None)
+        if self.writer is None:
+            named = self._filled(named)
         if "references" in named and "references" not in self.columns:
             named[_REFERENCES] = named.pop("references")
         try:
@@ -183,7 +188,10 @@ class MeasureModule(evaluate.EvaluationModule):  # type: ignore[misc]
 
     def _filled(self, columns: dict[str, Any]) -> dict[str, Any]:
         """Return columns with a place holder for gold labels that a measure does without: evaluate wants them all."""
-        if self._needs_gold or columns.get("references") is not None:
+        has_gold = (given := columns.get("references")) is not None
+        if self.writer is not None and has_gold != self._has_gold and not self._needs_gold:
+            raise input_error(self.name, "references", "be given in all batches or in none", got=given)
+        if self._needs_gold or has_gold:
             return columns
         self._has_gold = False
         return {**columns, "references": columns.get("predictions")}

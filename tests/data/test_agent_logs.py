@@ -23,6 +23,7 @@ import paraconsist as pc
 from paraconsist.data.logs.agents import _bfcl_calls, calls_of, run_columns
 from paraconsist.data.logs.reading import _head, built_in, detect, read_logs
 from paraconsist.data.options import SourceOptions
+from paraconsist.data.writing import write_table
 from paraconsist.errors import InputError
 from paraconsist.files import canonical_arguments
 from paraconsist.measures.results import UNCERTAINTY
@@ -163,13 +164,24 @@ def test_a_file_is_of_the_tool_that_wrote_it(tool: str, tmp_path: Path) -> None:
 def test_a_table_in_memory_and_on_disk(tmp_path: Path) -> None:
     table = pa.Table.from_pylist(lines(AGENTS / "runs.jsonl"))
     pa.parquet.write_table(table, tmp_path / "runs.parquet")
-    from_lines, *others = (pc.score(one) for one in (AGENTS / "runs.jsonl", table, tmp_path / "runs.parquet"))
+    rows = lines(AGENTS / "runs.jsonl")
+    for name, write in {"json.csv": json.dumps, "python.csv": str}.items():  # as people and pandas write lists
+        cells = {key: [write(row[key]) if key == "calls" else row[key] for row in rows] for key in rows[0]}
+        write_table(pa.table(cells), tmp_path / name)
+    named = [tmp_path / name for name in ("runs.parquet", "json.csv", "python.csv")]
+    from_lines, *others = (pc.score(one) for one in (AGENTS / "runs.jsonl", table, rows, *named))
     expected = next(iter(from_lines.sets.values())).measures["trajectory_consistency"]
     for other in others:
         (scores,) = other.sets.values()
         np.testing.assert_equal(
             scores.measures["trajectory_consistency"]["confidence_interval"], expected["confidence_interval"]
         )
+
+
+def test_rewards_in_a_csv_may_be_decimals(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("task,run,reward\na,1,1.0\na,2,0.5\nb,1,\nb,2,0.0\n")
+    (scored,) = pc.score(tmp_path / "runs.csv").sets.values()
+    assert scored.measures["trajectory_consistency"]["outcome_consistency_published"] == 0.5  # (0 + 1) / 2
 
 
 def test_gate_compare_and_report_take_them(command: Any, tmp_path: Path) -> None:
@@ -210,6 +222,9 @@ def test_calls_in_every_form() -> None:
     ]
     assert [calls_of(form) for form in forms] == [[("f", text)]] * len(forms)
     assert calls_of("f\ng") == calls_of(["f", "g"]) == [("f", ""), ("g", "")]
+    assert [calls_of(json.dumps(form)) for form in forms] == [[("f", text)]] * len(forms)
+    assert calls_of("['f', 'g']") == [("f", ""), ("g", "")]
+    assert calls_of("[f\ng]") == [("[f", ""), ("g]", "")]
     assert calls_of([{"arguments": {}}]) == [("(unknown tool)", "")]
     assert calls_of(None) == calls_of([3, None]) == []
 
@@ -229,6 +244,7 @@ def edited(tmp_path: Path, source: Path, change: Callable[[Any], Any]) -> Path:
     [
         ("runs.jsonl", lambda runs: runs.append(runs[4]), "have each run once; got '1 run 1'"),
         ("runs.jsonl", lambda runs: runs[3].update(success="yes"), "must have a reward from 0 to 1.*'yes' at row 3"),
+        ("runs.jsonl", lambda runs: runs[3].update(success=50), "must have a reward from 0 to 1.*got 50 at row 3"),
         ("runs.jsonl", lambda runs: runs[3].update(task=None), "must name the task of every run; got None at row 3"),
         ("runs.jsonl", lambda runs: runs[3].update(model="b") or runs[0].update(model="a"), "one model's runs"),
         ("tau2.json", lambda whole: whole.update(simulations=[]), "must hold simulations, or have them in the folder"),

@@ -27,7 +27,7 @@ def write(path, *rows):
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"role": "Original"}, "`role` must be one of .*got 'Original' at row 1"),
+        ({"role": "premise"}, "`role` must be one of .*got 'premise' at row 1"),
         ({"role": None}, "`role` must not be empty; got None at row 1"),
         ({"group_id": None}, "`group_id` must not be empty; got None at row 1"),
         ({"allowed_labels": [7]}, r"`allowed_labels` must be a list of numbers from 0 to 1; got \[7\] at row 1"),
@@ -38,6 +38,11 @@ def write(path, *rows):
 def test_a_row_that_could_not_be_scored_is_refused_before_the_run(tmp_path, changed, sentence):
     good = {"role": "original", "group_id": "g", "allowed_labels": [1]}
     refuses(sentence, load_bucket_set, write(tmp_path / "rows.jsonl", good, {**good, **changed}))
+
+
+def test_roles_may_be_capitalised_as_in_predictions(tmp_path):
+    rows = write(tmp_path / "rows.jsonl", {"role": "Original"}, {"role": "Paraphrase"})
+    assert load_bucket_set(rows).table["role"].to_pylist() == ["original", "paraphrase"]
 
 
 def test_allowed_labels_as_text_and_bucket_ids_as_lists(tmp_path):
@@ -63,7 +68,8 @@ def test_an_empty_column_of_a_csv_is_empty_text(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*unclosed file", "ignore::pytest.PytestUnraisableExceptionWarning")  # datasets 5.0
 def test_names_and_folders_that_hold_no_set(tmp_path):
     refuses(r"must be one of this package's sets, .*got ''", load_bucket_set, "")
-    (tmp_path / "test.csv").write_text("a,b\n1,2\n3,4,5,6\n")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "test.csv").write_text("a,b\n1,2\n3,4,5,6\n")
     refuses(r"must be loadable with datasets.load_dataset.*Expected 2 fields", load_bucket_set, str(tmp_path))
 
 

@@ -346,6 +346,19 @@ def test_prompts_that_are_tasks_of_their_own_are_wordings_of_one(command, tmp_pa
     assert command("gate", "pc >= 1", *files, *columns, "--variant", "file")[0] == 0
 
 
+@pytest.mark.faults
+def test_wordings_in_files_of_which_one_has_an_answer_that_is_no_number(tmp_path):
+    """It ended in a traceback."""
+    files = [tmp_path / f"asked_{name}.csv" for name in ("brief", "bright")]
+    table = {"bucket_id": [1, 2], "label": [1, 0]}
+    for file, answers in zip(files, ([1, 0], [1, "n/a"]), strict=True):
+        pd.DataFrame({**table, "prediction": answers}).to_csv(file, index=False)
+    (scored,) = pc.score(files, variant="file").sets.values()
+    assert scored.measures["paraphrastic_consistency"]["accuracy"] == 0.75
+    files[1].write_text("bucket_id,label,prediction\n1,1,1.0\n2,0,n/a\n")
+    refuses("have columns of one kind.*Field prediction", pc.score, files, variant="file")
+
+
 def chosen(path: Path, requests: list[list[tuple[str, str]]], picked: list[int]) -> Path:
     """Write a log of multiple choice: (context, continuation) of each choice of a row, and the place of its answer."""
     lines = []

@@ -148,6 +148,9 @@ def test_rows_that_are_asked_are_no_examples():
         ("W <think>S</think> S", 0),
         ("It is not W", None),
         ("Not a strengthener", None),
+        ("It isn't a strengthener", None),
+        ("No strengthener", None),
+        ("non-strengthener", None),
         ("It is not W but S", 1),
         ('"S"', 1),
         ("**S** because", 1),
@@ -190,6 +193,8 @@ def test_the_longer_of_two_label_words_is_meant():
     assert parse_answer("Not entailed.", ("entailed", "not entailed")) == 1
     assert parse_answer("It is entailed.", ("entailed", "not entailed")) == 0
     assert parse_answer("It is not an entailment.", ("entailment", "not entailment")) is None
+    assert [parse_answer(text, ("no", "yes")) for text in ("No.", "No yes", "I have no yes or no")] == [0, 0, None]
+    assert [parse_answer(text, ("1", "2")) for text in ("1.", "1.5", "2.0 points")] == [0, None, 1]
 
 
 @pytest.mark.parametrize("file_name", ["mine.yaml", "mine"])

@@ -6,12 +6,14 @@ import sys
 from datetime import datetime
 
 import datasets
+import numpy as np
 import pandas as pd
 import polars
 import pytest
 from helpers.errors import refuses
 
 import paraconsist as pc
+from paraconsist.data.foreign import listed
 from paraconsist.errors import InputError
 
 #: Older releases of datasets leave the files that pandas reads to the garbage collector.
@@ -381,6 +383,58 @@ def test_questions_have_as_many_choices_as_columns_are_filled(tmp_path):
     as_lines(file, [{"id": 1, "q": "One?", "A": 4, "B": 5, "C": None}, {"id": 2, "q": "Two?", "A": 4, "B": 5, "C": 6}])
     rows = pc.load_bucket_set(file, column=["bucket_id=id", "question=q", "choices=A+B+C"])
     assert [json.loads(text) for text in rows.table["choices"].to_pylist()] == [["4", "5"], ["4", "5", "6"]]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("as_cell", [json.dumps, str, lambda texts: str(np.array(texts))])
+def test_lists_in_a_csv_as_json_python_or_numpy_write_them(tmp_path, as_cell):
+    """Those of pandas were one wording, and one choice."""
+    texts = {"wordings": as_cell(["One?", "It's one?"]), "choices": as_cell(["a b", "c"])}
+    pd.DataFrame([{"id": "q", **texts}]).to_csv(tmp_path / "a.csv", index=False)
+    rows = pc.load_bucket_set(tmp_path / "a.csv").table
+    assert rows["question"].to_pylist() == ["One?", "It's one?"]
+    assert rows["choices"].to_pylist() == ['["a b", "c"]'] * 2
+    assert listed("['a' 'b']") == ["['a' 'b']"]  # an accepted answer may be code
+    assert listed("""['one "a" "b"', 'c']""", python=True) == ['one "a" "b"', "c"]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("split", ["test", "train"])
+def test_a_split_in_csv_is_read_as_the_file_alone(tmp_path, split):
+    """The `datasets` library made one question of 007 and 7, and a missing answer of NA."""
+    (tmp_path / "train.csv").write_text("bucket_id,question,expected\n07,Who?,1e5\n7,Where?,NA\n")
+    (tmp_path / "test.csv").write_text("bucket_id,question,expected\n007,Who?,1e5\n7,Where?,NA\n")
+    rows, alone = pc.load_bucket_set(tmp_path, split=split), pc.load_bucket_set(tmp_path / f"{split}.csv")
+    for column in ("bucket_id", "question", "label"):
+        assert rows.table[column].to_pylist() == alone.table[column].to_pylist()
+    assert (rows.name, rows.split, rows.table["label"].to_pylist()) == (tmp_path.stem, split, [["1e5"], ["NA"]])
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("checks", "accepted"),
+    [
+        ([("contains", "Paris")], ["Paris"]),
+        ([("equals", "Paris"), ("equals", "Lutetia")], ["Paris", "Lutetia"]),  # which cannot both hold
+        ([("contains", "Paris"), ("icontains", "France")], None),  # each was an accepted answer
+        ([("is-json", '{"type": "object"}')], None),  # a schema
+        ([("is-json", {"type": "object"}), ("equals", "{}")], ["{}"]),  # the file was refused
+    ],
+)
+def test_assertions_of_promptfoo_that_are_accepted_answers(tmp_path, checks, accepted):
+    test = {"vars": {"question": "Where?"}, "assert": [{"type": kind, "value": value} for kind, value in checks]}
+    (tmp_path / "tests.yaml").write_text(json.dumps({"tests": [test]}))  # JSON is YAML
+    assert pc.load_bucket_set(tmp_path / "tests.yaml").table["label"].to_pylist() == [accepted]
+
+
+@pytest.mark.faults
+def test_questions_of_several_files_are_never_one(tmp_path):
+    """The first questions of all files of a folder were one, where they had no ids."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text(f"question,wording 1\n{name}?,{name} 1?\n")
+    ids = pc.load_bucket_set(tmp_path).table["bucket_id"].to_pylist()
+    assert ids == ["a-1", "a-1", "b-1", "b-1"]
+    assert pc.load_bucket_set(tmp_path / "a.csv").table["bucket_id"].to_pylist() == ["1", "1"]
 
 
 @pytest.mark.faults

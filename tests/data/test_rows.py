@@ -8,7 +8,7 @@ from helpers.toy_builder import toy_rows
 
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import UNPARSED, read_rows
+from paraconsist.data.rows import UNPARSED, named_labels, read_rows
 from paraconsist.data.tasks import get_task
 from paraconsist.dataset_builders.checks import SplitChecker
 from paraconsist.errors import InputError
@@ -39,6 +39,11 @@ def test_columns_become_arrays():
     assert rows.predicted_confidences is None  # `confidence` says nothing of the predicted label's
 
 
+def test_nan_is_no_answer():
+    rows = rows_of({**COLUMNS, "answer": [0.0, float("nan"), 1.0]})  # of polars; pandas has it for missing ones
+    assert rows.predictions.tolist() == [0, UNPARSED, 1]
+
+
 @pytest.mark.parametrize(
     ("gold", "unparsed"), [([0, 0, 1], [False, True, False]), ([0, 0, -1], [False] * 3), (None, [False] * 3)]
 )
@@ -48,10 +53,57 @@ def test_minus_one_is_no_answer_where_no_gold_label_is_minus_one(gold, unparsed)
     assert (rows.unparsed.tolist(), rows.is_marked) == (unparsed, any(unparsed))
 
 
+@pytest.mark.parametrize(
+    ("gold", "answer", "is_right"),
+    [
+        ([1, 1, 0], ["1", "0", "n/a"], [True, False, False]),
+        ([True, True, False], ["True", "False", "maybe"], [True, False, False]),
+        ([True, True, False], ["true", "false", "maybe"], [True, False, False]),
+        (["True", "True", "Neither"], [True, False, True], [True, False, False]),
+        (["1", "1", "x"], [1, 0, 0], [True, False, False]),
+    ],
+)
+def test_labels_or_answers_of_which_some_are_no_numbers(gold, answer, is_right):
+    rows = rows_of({"q": COLUMNS["q"], "gold": gold, "answer": answer})
+    assert (rows.labels == rows.predictions).tolist() == is_right
+
+
+@pytest.mark.parametrize(("gold", "answer"), [(["1", "1", "0"], [1, 0, 0]), (["1", "1", "x"], [1, -1, 0])])
+def test_numbers_beside_labels_in_text_are_refused(
+    gold, answer
+):  # where -1 may be no answer, or all labels are numbers
+    refuses("of the labels' kind", rows_of, {"q": COLUMNS["q"], "gold": gold, "answer": answer})
+
+
+def test_one_and_one_point_zero_are_not_two_labels():
+    for one, other in (("gold", "answer"), ("answer", "gold")):
+        refuses("of the labels' kind", rows_of, {"q": COLUMNS["q"], one: [1, 1, 0], other: ["1", "1.0", "n/a"]})
+
+
+def test_predictions_that_are_numbers_of_names_may_be_text():
+    table = pa.table({"gold": ["no", "yes", "yes"], "answer": ["0", "1", "n/a"]})
+    named = named_labels(Predictions(table), "gold", "answer", ["no", "yes"]).table
+    assert named.to_pydict() == {"gold": [0, 1, 1], "answer": [0, 1, None]}
+    swapped = named_labels(Predictions(table), "gold", "answer", ["no", "yes", "0"]).table  # a name counts before it
+    assert swapped["answer"].to_pylist() == [2, 1, None]
+
+
 def test_probabilities_of_gold_and_predicted_labels():
     rows = rows_of()
     assert rows.confidences.tolist() == [0.9, 0.2, 0.7]
     np.testing.assert_array_equal(rows.predicted_confidences, [0.9, np.nan, 0.7])
+
+
+def test_probabilities_may_be_lists_in_text_as_in_csv():
+    rows = rows_of({**COLUMNS, "probabilities": ["[0.9, 0.1]", "", "[0.3, 0.7]"]})
+    np.testing.assert_array_equal(rows.confidences, [0.9, np.nan, 0.7])
+    refuses(r"must hold lists of numbers; got 0.9 at row 0", rows_of, {**COLUMNS, "probabilities": ["0.9"] * 3})
+    refuses(r"must hold lists of numbers; got '\[0.9' at row 0", rows_of, {**COLUMNS, "probabilities": ["[0.9"] * 3})
+
+
+def test_calls_may_be_lines_or_a_list_in_text():
+    found = rows_of({**COLUMNS, "calls": ["find\nbook", '["find", "book"]', "['find', 'book']"]}).calls
+    assert found == [("find", "book")] * 3
 
 
 @pytest.mark.faults

@@ -2,17 +2,19 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 import pytest
+from helpers.errors import refuses
 from helpers.examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paraconsist.data import tables
-from paraconsist.data.tables import _in_columns, in_arrow, json_rows, read_json_lines, read_table
+from paraconsist.data.tables import _in_columns, in_arrow, json_rows, plain_table, read_json_lines, read_table
 from paraconsist.errors import InputError
 
 
@@ -283,3 +285,31 @@ def test_levels_of_an_index_that_have_a_name_are_columns():
     assert in_arrow(frame).column_names == ["prediction", "label"]
     named = frame.set_index(pd.MultiIndex.from_arrays([["a", "b"], [5, 6], [0, 0]], names=["bucket_id", None, "label"]))
     assert in_arrow(named).to_pydict() == {"bucket_id": ["a", "b"], "prediction": [1, 0], "label": [1, 1]}
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "kind", [pa.large_list(pa.large_string()), pa.large_list(pa.string_view()), pa.list_(pa.string(), 2)]
+)
+def test_lists_are_of_one_type(kind):
+    """Calls of agents in lists of polars were left out, accepted answers refused."""
+    table = pa.table(
+        {"calls": pa.array([["a", "b"], None], kind), "ids": pa.array([[1], [2, 3]], pa.large_list(pa.int64()))}
+    )
+    plain = plain_table(table)
+    assert plain.schema.types == [pa.list_(pa.string()), pa.list_(pa.int64())]
+    assert plain.to_pydict() == table.to_pydict()
+
+
+def test_an_array_of_objects_may_begin_with_a_blank_line(tmp_path):
+    (tmp_path / "rows.json").write_text('\n [{"a": 1},\n {"a": null}]')
+    assert read(tmp_path / "rows.json") == {"a": [1, None]}
+
+
+@pytest.mark.faults
+def test_rows_with_arrays_and_missing_values_of_pandas():
+    """They ended in a traceback, as did values that no table holds."""
+    first = {"id": 1, "p": np.array([0.5, 0.5]), "q": np.array([1]), "r": pd.NA}
+    found = in_arrow([first, {"id": 2, "p": None, "q": [2], "r": 3}]).to_pydict()
+    assert found == {"id": [1, 2], "p": [[0.5, 0.5], None], "q": ["[1]", "[2]"], "r": [None, 3]}
+    refuses("whose columns hold values of one kind", in_arrow, [{"id": 1, "o": object()}])

@@ -269,12 +269,13 @@ def test_labels_that_are_all_alike_have_an_interval():
 
 @pytest.mark.faults
 @pytest.mark.parametrize("n", [29, 47, 77])
-def test_a_comparer_has_no_false_matches_where_people_always_say_yes(n):
-    """29 labels yes had a false-match rate of .58 and 77 one of 1, by rounding."""
+def test_a_rate_of_false_matches_is_undefined_where_people_always_say_yes(n):
+    """29 labels yes had a false-match rate of .58 and 77 one of 1, by rounding; then it was 0, the best there is."""
     found = rate_of_units(CheckedUnits.of(np.arange(n) < n // 2, np.ones(n)))
-    assert (found.refused, found.false_match_rate) == ("", 0.0)
+    assert (found.refused, found.sensitivity) == ("", pytest.approx(n // 2 / n))
+    np.testing.assert_equal((found.false_match_rate, *found.confidence_interval["false_match_rate"]), (NAN,) * 3)
     weighted = CheckedUnits.of(np.arange(n) < n // 2, np.ones(n), weights=np.arange(n) % 3 / 10 + 0.1)
-    assert rate_of_units(weighted).false_match_rate == 0.0
+    assert math.isnan(rate_of_units(weighted).false_match_rate)
 
 
 def test_intervals_are_mid_p_for_the_number_of_labels_that_has_the_same_error():
@@ -386,7 +387,7 @@ def test_errors_that_do_not_tell_answers_apart_correct_no_other_units():
     """All checked verdicts are no, and so are their labels: s = f = 0 once divided by 0."""
     checked = CheckedUnits.of([False] * 40, [0.0] * 40)
     found = rogan_gladen(CheckedUnits.of([False] * 100, [NAN] * 100), checked)
-    assert "sensitivity 0.00 is not above its false-match rate 0.00" in found.refused
+    assert "sensitivity nan is not above its false-match rate 0.00" in found.refused
     assert math.isnan(found.corrected)
 
 

@@ -104,6 +104,34 @@ def test_a_number_that_may_be_a_label_is_one() -> None:
         metric.compute(predictions=[1], perturbed_predictions=[1], unparsed="drop_bucket")
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("wrong", [{"original_predictions": [1]}, {}])
+def test_gold_labels_count_after_an_error_about_rows_without(wrong: dict[str, Any]) -> None:
+    """They were left out without a word."""
+    metric = load_metric("prediction_change")
+    columns: dict[str, Any] = {"predictions": [1, 0, 1], "original_predictions": [1, 1, 0]}
+    for fail in (metric.compute, metric.add_batch):
+        with pytest.raises(InputError, match="`original_predictions` must"):
+            fail(predictions=[1, 0, 1], **wrong)
+        metric.add_batch(**columns, references=[1, 1, 1])
+        assert metric.compute()["correct_to_incorrect"] == 1
+        with pytest.raises(InputError, match="`original_predictions` must"):
+            fail(predictions=[1, 0, 1], **wrong)
+        assert metric.compute(**columns, references=[1, 1, 1])["correct_to_incorrect"] == 1
+
+
+@pytest.mark.faults
+def test_gold_labels_of_some_batches_alone_are_refused() -> None:
+    """One batch without them dropped those of all."""
+    columns: dict[str, Any] = {"predictions": [1, 0, 1], "original_predictions": [1, 1, 0]}
+    for first, second in (({}, {"references": [1, 1, 1]}), ({"references": [1, 1, 1]}, {})):
+        metric = load_metric("prediction_change")
+        metric.add_batch(**columns, **first)
+        with pytest.raises(InputError, match="`references` must be given in all batches or in none"):
+            metric.add_batch(**columns, **second)
+        assert ("correct_to_incorrect" in metric.compute()) == bool(first)
+
+
 def test_strings_that_look_like_numbers_are_not_cast(metric: Any) -> None:
     values = metric.compute(predictions=["3", "03"], references=["3", "3"], buckets=["1", "1"])
     assert values["accuracy"] == 0.5

@@ -4,6 +4,7 @@ import json
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from helpers.examples import examples
 from hypothesis import given
@@ -89,7 +90,7 @@ def test_right_answers_of_a_problem_are_the_first_of_them_in_other_problems(answ
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("as_cells", [json.dumps, list])
+@pytest.mark.parametrize("as_cells", [json.dumps, list, str, lambda texts: str(np.array(texts))])
 def test_choices_are_read_from_texts_and_lists(as_cells):
     """Of a CSV file each letter of the list was a choice."""
     orders = [["red", "blue"], ["blue", "red"], ["red", "blue"], ["red", "blue"]]
@@ -99,6 +100,12 @@ def test_choices_are_read_from_texts_and_lists(as_cells):
     assert scored.measures["paraphrastic_consistency"]["accuracy"] == 0.75
     plain = {"bucket_id": [0, 0], "prediction": ["B", "A"], "choices": ["red or blue", ""]}
     assert pc.score(plain, same="choice").sets["predictions"].wording.same_answer == 0.0
+
+
+def test_nan_is_no_answer_in_free_text():
+    answers = {"bucket_id": ["a", "a"], "prediction": [5.0, float("nan")]}
+    (scored,) = pc.score(pa.table(answers), same="text").sets.values()
+    assert scored.n_unparsed == 1
 
 
 def test_zero_is_an_accepted_answer():

@@ -38,6 +38,39 @@ def test_parte_through_the_command(command, data_folder, model, changed, lost, g
         assert round(100 * found["change_rate_given_incorrect"], 2) == 17.52
 
 
+def pairs(**more):
+    given = {"bucket_id": ["p", "p", "q", "q"], "first": [1, 1, 0, 0], "second": [1, 0, 0, 1], "label": [1, 1, 0, 0]}
+    return pd.DataFrame({**given, **more})
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("more", "options"),
+    [
+        ({}, {}),
+        ({"example_id": ["a", "b", "c", "d"]}, {}),  # was refused: each id stood in two rows of its pair
+        ({"example_id": ["a", "b", "a", "b"]}, {}),
+        ({"second": ["1", "0", "0", "n/a"]}, {}),
+        ({"first": ["no"] * 2 + ["yes"] * 2, "second": ["no", "yes"] * 2}, {"label_names": ["yes", "no"]}),
+    ],
+)
+def test_a_pair_in_each_row(more, options):
+    columns = {"prediction": "second", "original_prediction": "first"}
+    found = pc.score(pairs(**more), measures="prediction_change", **columns, **options).sets["predictions"]
+    result = found.measures["prediction_change"]
+    assert (result["n_pairs"], result["change_rate"]) == (4, 0.5)
+
+
+@pytest.mark.parametrize("name", ["example_id", "bucket_id"])
+def test_pairs_with_ids_may_come_in_any_order(name):
+    """They were compared by their places."""
+    table = pairs(**{name: [3, 4, 5, 6]})
+    columns = {"prediction": "second", "original_prediction": "first"}
+    others = table, table[::-1].astype({name: float})
+    compared = [pc.compare(table, other, **columns).to_frame() for other in others]
+    pd.testing.assert_frame_equal(*compared)
+
+
 def test_swaps_and_negations(command, tmp_path):
     swaps = rows(("a", "original", 1, 1), ("a", "swap", 1, 0), ("b", "swap", 0, 0), ("b", "original", 0, 0))
     found = scored(command, write(tmp_path / "s.csv", swaps))["measures"]["symmetric_inconsistency"]

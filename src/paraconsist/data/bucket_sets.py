@@ -48,7 +48,7 @@ YAML_ENDINGS = (".yaml", ".yml")
 #: How the names of files end that `load_bucket_set` reads, in small or capital letters.
 FILE_ENDINGS = (*ENDINGS, *YAML_ENDINGS)
 _SAVED = ("state.json", "dataset_dict.json")  # of a folder that `save_to_disk` wrote: one has one of them
-_SPLITS = {"train", "training", "validation", "valid", "val", "dev", "test", "testing", "eval", "evaluation"}
+_SPLITS = {"train": "train training", "validation": "validation valid val dev", "test": "test testing eval evaluation"}
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def load_bucket_set(
         raise input_error("load_bucket_set", "dataset", "be the name of a set", got=dataset)
     spec, path = str(dataset), Path(dataset)
     if files := [path] if is_file_of_rows(spec) else _files_in(path, split):
-        parts = [read_rows(file, column=column) for file in files]
+        parts = [read_rows(file, column=column, prefix=f"{file.stem}-" * (len(files) > 1)) for file in files]
         tables, names = [part[0] for part in parts], {part[1] for part in parts}
         comparers = {key: {of[key] for *_, of in parts if key in of} for key in ("same", "right")}
         if len(names) > 1 or any(len(values) > 1 for values in comparers.values()):
@@ -200,15 +200,14 @@ def load_bucket_set(
         table = tables[0]
         if task is None and all(file.suffix.lower() in YAML_ENDINGS for file in files):
             task = QUESTIONS.name
-        one = bucket_set_from_table(
-            table, name=path.stem, task=task, label_names=names.pop(), named=stratum, numbered=numbered
-        )
+        more: Any = {"label_names": names.pop(), "split": split if path.is_dir() and _splits_of(files[0]) else None}
+        one = bucket_set_from_table(table, name=path.stem, task=task, named=stratum, numbered=numbered, **more)
         return replace(one, comparers={key: values.pop() for key, values in comparers.items() if values})
     source, _, config = spec.partition(":")
     from paraconsist.dataset_builders import BUILDERS
 
     if source not in BUILDERS:
-        more: Any = {"task": task, "named": stratum, "numbered": numbered}
+        more = {"task": task, "named": stratum, "numbered": numbered}
         return _from_datasets(source, config or None, split, column, **more)
     if column:
         raise input_error("run", "column", "not be given with this package's sets", got=[*column])
@@ -236,26 +235,36 @@ def is_file_of_rows(name: str) -> bool:
 
 
 def _files_in(folder: Path, split: str) -> list[Path]:
-    """Return the files of rows in a folder; none in one with splits or a card, which the `datasets` library reads."""
-    if not folder.is_dir() or split != "test" or any((folder / name).is_file() for name in ("README.md", *_SAVED)):
+    """Return the files of rows in a folder; none in one with a card, or splits, which the `datasets` library reads.
+
+    Of splits in CSV the wanted one is returned: that library would take 007 for 7 and the answer NA for a missing one.
+    """
+    if not folder.is_dir() or any((folder / name).is_file() for name in ("README.md", *_SAVED)):
         return []
     files = sorted(file for file in folder.iterdir() if file.is_file() and is_file_of_rows(file.name))
     files = [file for file in files if file.name[0] not in ".~"]  # hidden, or another program's lock
-    others = [file.name for file in files if not _SPLITS & {*re.split(r"[^a-z]+", file.stem.lower())}]
+    others = [file.name for file in files if not _splits_of(file)]
     if others and len(others) < len(files):
-        note = (
-            f"{folder}: {', '.join(others)} may be left out: others are named as splits (train, test), which are read."
-        )
-        warnings.warn(note, UserWarning, stacklevel=4)
-    return files if len(others) == len(files) else []
+        note = f"{', '.join(others)} may be left out: others are named as splits (train, test), which are read."
+        warnings.warn(f"{folder}: {note}", UserWarning, stacklevel=4)
+    if len(others) == len(files):
+        return files if split == "test" else []
+    chosen = [file for file in files if split in _splits_of(file)]
+    return chosen if all(file.suffix.lower() in (".csv", ".tsv") for file in chosen) else []
+
+
+def _splits_of(file: Path) -> set[str]:
+    """Return the splits that a file is named as."""
+    words = {*re.split(r"[^a-z]+", file.stem.lower())}
+    return {split for split, names in _SPLITS.items() if words & {*names.split()}}
 
 
 def read_rows(
-    path: Path, *, function: str = "run", parameter: str = "dataset", column: Sequence[str] = ()
+    path: Path, *, function: str = "run", parameter: str = "dataset", column: Sequence[str] = (), prefix: str = ""
 ) -> tuple[pa.Table, tuple[str, ...] | None, dict[str, str]]:
     """Return a file's rows, with columns renamed as `load_bucket_set` does, its label names, and its comparers.
 
-    InputError as for `read_table`.
+    Questions without an id are called after the number of their row behind `prefix`. InputError as for `read_table`.
     """
     if path.suffix.lower() in YAML_ENDINGS:
         table, comparers = read_questions(path)
@@ -266,7 +275,7 @@ def read_rows(
         for i, field in enumerate(table.schema):  # a column of empty cells holds empty texts
             if pa.types.is_null(field.type):
                 table = table.set_column(i, field.name, pa.array([""] * table.num_rows))
-    return renamed_columns(table, column, function), declared_label_names(table), declared_comparers(table)
+    return renamed_columns(table, column, function, prefix), declared_label_names(table), declared_comparers(table)
 
 
 def of_one_kind(read: Callable[[], pa.Table], rows: Callable[[], Iterable[Json]]) -> pa.Table:
@@ -280,7 +289,7 @@ def of_one_kind(read: Callable[[], pa.Table], rows: Callable[[], Iterable[Json]]
         raise
 
 
-def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.Table:
+def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str, prefix: str = "") -> pa.Table:
     """Return a table with other names of columns, from pairs ``field=column``; a renamed column replaces another."""
     new_names = {}
     for item in [pairs] if isinstance(pairs, str) else pairs:
@@ -302,10 +311,10 @@ def renamed_columns(table: pa.Table, pairs: Sequence[str], function: str) -> pa.
         new_names[own_name] = field_name
     kept = [c for c in table.column_names if c in new_names or c not in new_names.values()]
     chosen = table.select(kept).rename_columns([new_names.get(c, c) for c in kept])
-    return _a_row_each(chosen.replace_schema_metadata(table.schema.metadata))
+    return _a_row_each(chosen.replace_schema_metadata(table.schema.metadata), prefix)
 
 
-def _a_row_each(table: pa.Table) -> pa.Table:
+def _a_row_each(table: pa.Table, prefix: str) -> pa.Table:
     """Return questions whose wordings stand in one row, in a list or in numbered columns, with a row for each wording.
 
     Where there is a `question` beside them, it is the original.
@@ -318,9 +327,9 @@ def _a_row_each(table: pa.Table) -> pa.Table:
         raise input_error("run", "id", "be another in each row, which is one question", got=next(iter(twice)))
     rows: list[Json] = []
     for number, row in enumerate(table.to_pylist(), 1):
-        texts = [text for name in columns for text in listed(row.pop(name)) if text]
-        own = row.pop("id", number)
-        row.setdefault("bucket_id", f"row-{number}" if own in (None, "") else own)
+        texts = [text for name in columns for text in listed(row.pop(name), python=True) if text]
+        own = row.pop("id", f"{prefix}{number}")
+        row.setdefault("bucket_id", f"{prefix}row-{number}" if own in (None, "") else own)
         rows += [{**row, "role": "original"}] if row.get("question") else []
         rows += [{"role": "paraphrase", **row, "question": text} for text in texts]
     return table_of_rows(rows)
@@ -427,6 +436,8 @@ def bucket_set_from_table(
         if column in columns:
             try:
                 columns[column] = columns[column].cast(pa.string())
+                if column == "role":  # Original is original
+                    columns[column] = pc.utf8_lower(columns[column])
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 raise wrong_value(name, column, "hold text or whole numbers", str(columns[column].type)) from None
     n_rows = table.num_rows

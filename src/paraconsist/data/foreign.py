@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from ast import literal_eval
 from collections import Counter
 from collections.abc import Callable, Sized
 from contextlib import suppress
@@ -20,6 +21,7 @@ from paraconsist.errors import first_line, input_error
 from paraconsist.files import Json
 
 MAX_YAML = 1_000_000  # bytes
+_WITHOUT_COMMA = re.compile(r"(?<=['\"])\s+(?=['\"])")  # between texts
 _LONGEST_NUMBER = 400  # characters: every finite float has fewer
 
 
@@ -143,12 +145,27 @@ def as_text(value: Any) -> str:
     return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
-def listed(value: Any) -> list[Any]:
-    """Return what a value lists, also as JSON in a text; else the value alone."""
+def listed(value: Any, *, python: bool = False) -> list[Any]:
+    """Return what a value lists, also as JSON in a text; else the value alone.
+
+    With `python` also as Python writes lists, and numpy arrays of texts, in a CSV file of pandas for instance.
+    """
     if isinstance(value, str) and value.lstrip().startswith("["):
-        with suppress(ValueError):
-            value = json.loads(value)
+        for read in (json.loads, _of_python)[: 1 + python]:
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                return list(read(value.strip()))
     return value if isinstance(value, list) else [value]
+
+
+def _of_python(text: str) -> list[Any]:
+    values: list[Any] = literal_eval(text)  # which joins the texts of a numpy array
+    return values if len(values) > 1 else literal_eval(_WITHOUT_COMMA.sub(", ", text))
+
+
+def lines_in(text: str) -> list[Any]:
+    """Return the values of a list that a text is, as JSON or Python writes it; else its lines."""
+    values = listed(text, python=True)
+    return text.splitlines() if values == [text] else values
 
 
 def valid_text(text: str) -> str:

@@ -262,6 +262,9 @@ class WrittenAnswer(NamedTuple):
         return (self.cut and not free) or (self.label is None and not self.raw_output.strip())
 
 
+_DENIALS = (r"\b(?i:not) ", r"\b(?i:non)[- ]", r"\w(?i:n['’]t) ")
+
+
 @lru_cache(maxsize=64)
 def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     """Match a label word between word boundaries; a single letter in its case, and not as a word of a sentence."""
@@ -270,8 +273,9 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
         re.escape(word) + of_sentence * (word in ("A", "I")) if len(word) == 1 else f"(?i:{re.escape(word)})"
         for word in sorted(words, key=len, reverse=True)
     )
-    denied = "".join(rf"(?<!\b(?i:not) {article})" for article in ("", "a ", "an "))
-    return re.compile(rf"(?<!\w)(?<!\w['’]){denied}(?:{alone})(?!\w)(?!['’]\w)")
+    denials = _DENIALS if "no" in words else (*_DENIALS, r"\b(?i:no) ")
+    denied = "".join(f"(?<!{denial}{article})" for denial in denials for article in ("", "a ", "an "))
+    return re.compile(rf"(?<!\w)(?<!\w['’]){denied}(?:{alone})(?!\w)(?!['’]\w)(?!\.\d*[1-9])")
 
 
 def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = (), *, cut: bool = False) -> int | None:
@@ -280,9 +284,9 @@ def parse_answer(text: str, words: Sequence[str], names: Sequence[str] = (), *, 
     Only the first non-blank line after the reasoning (``<think>`` to ``</think>``) counts. Case matters for single
     letters only. A label's name (`names`, in the words' order) counts as its word. An answer that begins with a label
     word gives that word, unless another one follows directly ("yes or no"); else the line must contain exactly one of
-    the words, between word boundaries and not after "not". If one contains another ("not entailed", "entailed") the
-    longer one counts. Of a line that the limit of tokens has `cut` only a label at its beginning counts, which begins
-    no other label's word.
+    the words, between word boundaries and not after "not", "no", "non-" or "n't". If one contains another ("not
+    entailed", "entailed") the longer one counts. Of a line that the limit of tokens has `cut` only a label at its
+    beginning counts, which begins no other label's word.
 
     >>> words = ("no", "yes")
     >>> parse_answer(" Yes.\\n\\nPremise: ...", words), parse_answer("The answer is no", words)
@@ -363,7 +367,7 @@ _ENTRY = ("id", "wordings", *ASKED, "context", "choices", "system", "expected")
 _COMMON = ("system", "context", "same", "right", "error_of_check")
 _QUOTES = 'Put texts with : ? # or , into quotes, such as "Shipping: how much?".'
 #: promptfoo's assertions whose value is an accepted answer, or a list of them.
-_EQUAL = ("equals", "icontains", "contains", "is-json", "contains-any", "icontains-any")
+_EQUAL = ("equals", "icontains", "contains", "contains-any", "icontains-any")
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -512,6 +516,8 @@ def _of_promptfoo(test: Any, number: int, prompts: Any, stem: str) -> list[Json]
     more = {**(test.get("metadata") or {}), **values}
     checks = [check for check in test.get("assert") or () if isinstance(check, Mapping)]
     accepted = [(check["type"], check["value"]) for check in checks if check.get("type") in _EQUAL and "value" in check]
+    n_parts = sum(kind.endswith("contains") for kind, _ in accepted)  # of several all must be there: none is an answer
+    accepted = [(kind, value) for kind, value in accepted if n_parts < 2 or not kind.endswith("contains")]
     lists = [re.split(r"\s*,\s*", v) if "any" in kind and isinstance(v, str) else v for kind, v in accepted]
     expected = [fill(one) for value in lists for one in (value if isinstance(value, list) else [value])]
     known = {key: value for key, value in more.items() if key in (*_ENTRY, "bucket_id", "role")}
@@ -587,7 +593,7 @@ def _text(value: Any, column: str, name: str, row: int, may_lack: bool) -> str:
 
 def _list(value: Any, column: str, name: str, row: int) -> list[str]:
     """Return the texts of a list, of a JSON list in a text, or of one text."""
-    values = [] if value is None or value == "" else listed(value)
+    values = [] if value is None or value == "" else listed(value, python=column == "choices")
     if not all(isinstance(each, (str, int, float)) for each in values):
         raise wrong_value(name, column, "be text, or a list of texts", value, row)
     return [as_text(each) for each in values]

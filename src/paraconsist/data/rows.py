@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
-from ast import literal_eval
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from paraconsist.data import tables
 from paraconsist.data.arrays import rows_counted
+from paraconsist.data.foreign import as_text, lines_in, listed
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ARGUMENTS, CALLS, PROBLEM, TRIALS, UNANSWERED, VALUE, Predictions
 from paraconsist.errors import input_error
@@ -196,21 +198,41 @@ def _of_calls(table: pa.Table, name: str) -> list[tuple[str, ...]] | None:
     if not (pa.types.is_string(kind) or (pa.types.is_list(kind) and pa.types.is_string(kind.value_type))):
         return None
     values = (value or () for value in table[name].to_pylist())
-    return [tuple(value.splitlines() if isinstance(value, str) else map(str, value)) for value in values]
+    return [tuple(map(str, lines_in(value) if isinstance(value, str) else value)) for value in values]
 
 
 def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Sequence[str]) -> pa.Table:
-    """Return numeric labels as text where predictions are text that holds them: one answer of many may be no number."""
-    columns = [name for name in (names.label, names.prediction) if name in table.column_names]
-    if len(columns) < 2 or label_names or not pa.types.is_string(table[names.prediction].type):
+    """Return numbers, true and false as text where the other column, of labels or predictions, is text that holds them.
+
+    One answer of many may be no number, and the gold labels may have another class than those that were given.
+    """
+    if label_names or not {names.label, names.prediction} <= {*table.column_names}:
         return table
-    labels = table[names.label]
-    if not pa.types.is_integer(labels.type):
-        return table
-    texts = labels.cast(pa.string())
-    if not pc.any(pc.equal(texts, table[names.prediction])).as_py():
-        return table
-    return table.set_column(table.column_names.index(names.label), names.label, texts)
+    labels, answers = table[names.label], table[names.prediction]
+    table = table.set_column(table.column_names.index(names.label), names.label, _written_as(answers, labels))
+    if pa.types.is_string(tables.numeric(labels).type):
+        place = table.column_names.index(names.prediction)
+        table = table.set_column(place, names.prediction, _answers_as(labels, answers))
+    return table
+
+
+def _answers_as(texts: pa.ChunkedArray, answers: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return answers as `_written_as`, unchanged if one is -1, which may be no answer."""
+    is_marked = pa.types.is_integer(answers.type) and pc.any(pc.equal(answers.cast(pa.string()), "-1")).as_py()
+    return answers if is_marked else _written_as(texts, answers)
+
+
+def _written_as(texts: pa.ChunkedArray, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of whole numbers, or true and false, as text if another has some of them as text in their rows.
+
+    Not where a text is such a number with ``.0``, which would be another.
+    """
+    if pa.types.is_string(texts.type) and (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)):
+        is_pointed = pc.any(pc.match_substring_regex(texts, r"^-?\d+\.0+$")).as_py()
+        for written in (column.cast(pa.string()), pc.utf8_title(column.cast(pa.string()))):  # true, True
+            if not is_pointed and pc.any(pc.equal(written, texts)).as_py():
+                return written
+    return column
 
 
 def _check_columns(table: pa.Table, names: SourceOptions, needed: Sequence[str]) -> None:
@@ -358,6 +380,8 @@ def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) ->
     columns = [name for name in probabilities if name in table.column_names]
     if not columns:
         return None
+    if len(columns) == 1:
+        table = table.set_column(table.column_names.index(columns[0]), columns[0], _out_of_json(table[columns[0]]))
     for name in probabilities:
         tables.column_of(table, name, parameter="probabilities")
     if len(columns) > 1:
@@ -381,6 +405,14 @@ def _probability_rows(predictions: Predictions, probabilities: Sequence[str]) ->
             got, remedy = [round(float(p), 6) for p in matrix[row]], "Logits become probabilities by softmax."
             raise tables.column_error("probabilities", columns[0], "be non-negative and sum to one", got, row, remedy)
     return matrix if len(rows) else None
+
+
+def _out_of_json(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the values of a column of JSON, as CSV has lists; other columns unchanged."""
+    with suppress(ValueError, TypeError, OverflowError, RecursionError):
+        if pa.types.is_string(column.type):
+            column = pa.chunked_array([pa.array([json.loads(text) if text else None for text in column.to_pylist()])])
+    return column
 
 
 def _lists(column: pa.ChunkedArray, name: str, rows: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -494,14 +526,10 @@ def labels_in(cell: Any) -> Sequence[Any]:
     """Return the labels of a cell of ``allowed_labels``, one None where it cannot be read."""
     if cell is None or cell == "":
         return []
-    if isinstance(cell, str) and cell.startswith("["):
-        try:
-            cell = literal_eval(cell)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return [None]
-    elif isinstance(cell, str):
-        return [label.strip() for label in cell.split("|")]
-    return cell if isinstance(cell, list) else [cell]
+    values = listed(cell, python=True)
+    if isinstance(cell, str) and values == [cell]:
+        return [None] if cell.startswith("[") else [label.strip() for label in cell.split("|")]
+    return values
 
 
 def predicted_labels(
@@ -608,27 +636,34 @@ def long_format(
 
     `names.prediction` is the column of the perturbed texts, `original_prediction` that of the originals. Probabilities
     are dropped, since a row has them for at most one of its texts. The file's own buckets, if they have several rows,
-    replace missing groups. Returns the rows and their new column names. InputError if a column is missing.
+    replace missing groups. Buckets are called after the ids of the rows, or their own, if each row has another, else by
+    their numbers. Returns the rows and their new column names. InputError if a column is missing.
     """
     table = predictions.table
-    tables.column_of(table, original_prediction, parameter="original_prediction")
-    tables.column_of(table, names.prediction, parameter="prediction")
-    sided = {original_prediction, names.prediction, names.bucket, names.role, *names.probabilities}
+    original = tables.column_of(table, original_prediction, parameter="original_prediction")
+    answers = tables.column_of(table, names.prediction, parameter="prediction")
+    original, answers = _answers_as(answers, original), _answers_as(original, answers)
+    sided = {original_prediction, names.prediction, names.bucket, names.role, names.example, *names.probabilities}
     kept = [c for c in table.column_names if c not in sided]
     grouped_by = shared_buckets(table, names)
     group = SourceOptions.group if names.group == names.bucket else names.group
-    buckets = pa.array([f"pair.{row}" for row in range(table.num_rows)])
+    present = [name for name in ("example", "bucket") if getattr(names, name) in table.column_names]
+    ids = {getattr(names, name): tables.values_of(table, getattr(names, name), parameter=name) for name in present}
+    unique = (of for of in ids.values() if len({*of} - {None}) == len(table))
+    buckets = pa.array([f"pair.{as_text(one)}" for one in next(unique, range(len(table)))])
 
-    def side(column: str, what: str) -> pa.Table:
+    def side(answers: pa.ChunkedArray, what: str) -> pa.Table:
         columns: dict[str, pa.ChunkedArray] = {c: table[c] for c in kept}
-        columns[names.prediction] = table[column]
+        columns[names.prediction] = answers
         columns[names.bucket] = buckets
+        if names.example in ids and names.example != names.bucket:
+            columns[names.example] = pa.array([f"{as_text(one)}.{what}" for one in ids[names.example]])
         columns[names.role] = pa.array(np.full(table.num_rows, what))
         if grouped_by is not None:
             columns[group] = table[grouped_by]
         return pa.table(columns)
 
-    sides = [side(original_prediction, "original"), side(names.prediction, "paraphrase")]
+    sides = [side(original, "original"), side(answers, "paraphrase")]
     try:
         spread = pa.concat_tables(sides, promote_options="permissive")
     except pa.ArrowException:
@@ -676,12 +711,13 @@ def own_ids(table: pa.Table, columns: SourceOptions) -> pa.Table:
 def named_labels(predictions: Predictions, column: str, answered: str, label_names: list[str]) -> Predictions:
     """Replace names by their numbers in `label_names` in the columns of labels and of predictions (`answered`).
 
-    A prediction that is none of them could not be read. InputError if a label is not among the names.
+    A prediction that is none of them, nor its number, could not be read. InputError if a label is not among the names.
     """
     table = predictions.table
     number = {name: place for place, name in enumerate(label_names)}
     if answered in table.column_names and pa.types.is_string(table[answered].type):
-        numbers = pa.array([number.get(answer) for answer in table[answered].to_pylist()], pa.int64())
+        known = {str(place): place for place in number.values()} | number  # one answer of many may be no number
+        numbers = pa.array([known.get(answer) for answer in table[answered].to_pylist()], pa.int64())
         table = table.set_column(table.column_names.index(answered), answered, numbers)
     values = tables.column_of(table, column, parameter="label").to_pylist()
     given = [(row, value) for row, value in enumerate(values) if value not in (None, "")]

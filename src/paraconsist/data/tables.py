@@ -87,6 +87,7 @@ _PATTERNS = {
 }
 _BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
 _TEXTS = (pa.types.is_large_string, pa.types.is_string_view, *_BYTES)
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
 def read_table(
@@ -152,8 +153,8 @@ def read_table(
 def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "path") -> pa.Table:
     """Return a table with one type for text and one for numbers, of which pandas, polars and others write several.
 
-    Large text, views and bytes of UTF-8 become strings, dictionaries their values, half floats doubles. InputError if
-    two columns have the same name, or values do not fit their type.
+    Large text, views and bytes of UTF-8 become strings, large lists and those of one size lists, dictionaries their
+    values, half floats doubles. InputError if two columns have the same name, or values do not fit their type.
     """
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
     if twice:
@@ -164,16 +165,19 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
         plain = pa.string() if any(is_kind(kind) for is_kind in _TEXTS) else kind
+        if any(is_kind(kind) for is_kind in _LISTS):
+            are_texts = any(is_kind(kind.value_type) for is_kind in _TEXTS[:2])
+            plain = pa.list_(pa.string() if are_texts else kind.value_type)
         try:
             if pa.types.is_dictionary(field.type):  # Arrow takes no views of text out of one
                 chunks = [chunk.dictionary.cast(plain).take(chunk.indices) for chunk in column.chunks]
                 column = pa.chunked_array(chunks, plain)
             columns[field.name] = column.cast(pa.float64() if pa.types.is_float16(kind) else plain)
         except pa.ArrowException as problem:
-            if not any(is_kind(kind) for is_kind in _BYTES):
+            if not any(is_kind(kind) for is_kind in (*_BYTES, *_LISTS)):
                 reason = f"Column {field.name} could not be read ({first_line(problem)})."
                 raise input_error(function, parameter, "hold values of its columns' types", remedy=reason) from None
-            columns[field.name] = column  # bytes that are not UTF-8
+            columns[field.name] = column  # bytes that are not UTF-8, lists that this Arrow cannot convert
     return pa.table(columns).replace_schema_metadata(table.schema.metadata) if columns else table
 
 
@@ -189,10 +193,17 @@ def are_rows(values: Any) -> bool:
     return isinstance(values, (list, tuple)) and bool(values) and all(map(is_row, values))
 
 
-def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return rows as a table: lists and mappings are JSON, columns of several kinds are text."""
-    columns: dict[str, list[Any]] = {}
+def table_of_rows(rows: Sequence[Mapping[str, Any]], *, nested: bool = False) -> pa.Table:
+    """Return rows as a table: lists and mappings are JSON, columns of several kinds are text.
+
+    With `nested` columns that hold nothing but lists, or mappings, keep them.
+    """
+    columns: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
+        if nested and {type(row.get(name)) for row in rows} - {type(None)} in ({list}, {tuple}, {dict}, {np.ndarray}):
+            with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
+                columns[name] = pa.array([row.get(name) for row in rows])
+                continue
         values = [_storable(row.get(name)) for row in rows]
         is_mixed = len({type(value) for value in values if value is not None}) > 1
         columns[name] = [as_text(value) if is_mixed and value is not None else value for value in values]
@@ -200,9 +211,11 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 def _storable(value: Any) -> Any:
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, (list, tuple, dict)):
         return json.dumps(value)
-    return None if value != value else valid_text(value) if isinstance(value, str) else value  # not NaN
+    is_missing = type(value).__name__ == "NAType" or value != value  # of pandas, or NaN
+    return None if is_missing else valid_text(value) if isinstance(value, str) else value
 
 
 def in_arrow(table: Any, function: str = "score") -> pa.Table:
@@ -211,8 +224,6 @@ def in_arrow(table: Any, function: str = "score") -> pa.Table:
     InputError if it is no table that is known: pandas, polars, pyarrow, `datasets.Dataset`, a mapping of columns,
     a list of rows.
     """
-    if are_rows(table):
-        table = table_of_rows(table)
     if isinstance(table, Mapping) and hasattr(table, "with_format"):  # datasets.DatasetDict
         if len(table) != 1:
             remedy = f"Give one of them, such as data[{next(iter(table), 'test')!r}]."
@@ -222,6 +233,8 @@ def in_arrow(table: Any, function: str = "score") -> pa.Table:
         must, remedy = "have a list of values in each column", "Rows are given in a list."
         raise input_error(function, "path", must, got=f"text in {', '.join(map(str, texts))}", remedy=remedy)
     try:
+        if are_rows(table):
+            table = table_of_rows(table, nested=True)
         if hasattr(table, "with_format"):  # of datasets: a selection or a shuffle is known to it alone
             table = table.with_format("arrow")[:]
         elif hasattr(table, "iloc") and hasattr(table, "columns"):
@@ -494,7 +507,7 @@ def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[Json]:
     the row counted from 1, if a line is not one JSON object, repeats a key or is nested too deep.
     """
     with file.open(encoding=encoding) as stream:
-        is_array = stream.read(1) == "["
+        is_array = stream.read(_HEAD).lstrip().startswith("[")
         stream.seek(0)
         for row, line in enumerate(_exactly(stream.read()) if is_array else filter(str.strip, stream), 1):
             try:
@@ -735,7 +748,7 @@ def filled_column(table: pa.Table, name: str, parameter: str) -> NDArray[Any]:
 def fillable_column(column: pa.ChunkedArray, name: str, parameter: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return a column as `plain_column`, and a mask of its missing values, which are 0 or empty text in the column."""
     named = pa.types.is_string(column.type)
-    empty = pc.fill_null(pc.equal(column, ""), True) if named else column.is_null()
+    empty = pc.fill_null(pc.equal(column, ""), True) if named else column.is_null(nan_is_null=True)
     missing = np.asarray(empty.to_numpy(), dtype=np.bool_)
     if missing.all():
         return np.full(len(column), "" if named else 0), missing

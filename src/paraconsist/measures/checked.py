@@ -92,8 +92,8 @@ class Corrected(Record):
     n_clusters: int  # of the labels
     observed: float  # share of units with the verdict yes
     corrected: float  # the share that people say yes to; nan where it is refused
-    sensitivity: float  # share of verdicts yes where people say yes; up is good
-    false_match_rate: float  # share of verdicts yes where people say no; down is good
+    sensitivity: float  # share of verdicts yes where people say yes, nan where they never do; up is good
+    false_match_rate: float  # share of verdicts yes where people say no, nan where they never do; down is good
     standard_error: dict[str, float]  # of these four
     confidence_interval: dict[str, list[float]]
     method: str = "prediction_powered"  # or ``rogan_gladen``
@@ -466,7 +466,7 @@ def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level
     """
     found, fit = rate_of_units(checked, confidence_level=confidence_level), _fit(units, False, confidence_level)
     sensitivity, false, of_errors = found.sensitivity, found.false_match_rate, found.standard_error
-    if not (refused := found.refused) and sensitivity <= false:
+    if not (refused := found.refused) and not sensitivity > false:
         refused = f"its sensitivity {sensitivity:.2f} is not above its false-match rate {false:.2f}"
     value = math.nan if refused else min(max((fit.observed - false) / (sensitivity - false), 0.0), 1.0)
     parts = (fit.observed_error, value * of_errors["sensitivity"], (1.0 - value) * of_errors["false_match_rate"])
@@ -774,8 +774,10 @@ def _found(fit: _Fit, yes: _Part, no: _Part, by_problem: tuple[float, float]) ->
     """Return the share of verdicts yes among units that `yes` and `no` are shares of, its error and interval.
 
     The distances that the limits of each part make are squared and added (MOVER: Zou and Donner 2008, Statistics in
-    Medicine 27, 1693-1702); the interval also spans that `by_problem`.
+    Medicine 27, 1693-1702); the interval also spans that `by_problem`. All are nan where both parts are 0.
     """
+    if not fit.observed * yes.share + (1.0 - fit.observed) * no.share > 0.0:
+        return math.nan, math.nan, [math.nan, math.nan]
 
     def share(*parts: float) -> float:
         of_yes, of_no, observed = parts

@@ -8,7 +8,6 @@ are not, and of two others the comparer says it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -20,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Compared, Comparer, compare_within, get_comparer
-from paraconsist.data.foreign import listed
+from paraconsist.data.foreign import as_text, listed
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ACCEPTED, CHOICES, VALUE, Metadata, Predictions
 from paraconsist.data.tables import column_error, column_of, values_of
@@ -160,7 +159,7 @@ def _texts(column: pa.ChunkedArray, name: str, parameter: str) -> list[str | Non
     if pa.types.is_nested(kind) or pa.types.is_binary(kind):
         raise column_error(parameter, name, "hold texts", str(kind))
     if pa.types.is_floating(kind):
-        return [None if x is None else str(int(x)) if x.is_integer() else repr(x) for x in column.to_pylist()]
+        return [None if x is None or x != x else as_text(x) for x in column.to_pylist()]
     texts: list[str | None] = column.cast(pa.string()).to_pylist()
     return texts
 
@@ -169,8 +168,8 @@ def _choices(table: pa.Table) -> list[list[str] | None] | None:
     """Return the choices of every row, in a list or a text that is one; None where there are none."""
     if CHOICES not in table.column_names:
         return None
-    cells = table[CHOICES].to_pylist()
-    return [None if listed(cell) == [cell] else [*map(str, listed(cell))] for cell in cells]
+    cells = [(cell, listed(cell, python=True)) for cell in table[CHOICES].to_pylist()]
+    return [None if values == [cell] else [*map(str, values)] for cell, values in cells]
 
 
 def _accepted(table: pa.Table, label: str) -> list[list[str]]:
@@ -186,14 +185,9 @@ def _accepted(table: pa.Table, label: str) -> list[list[str]]:
 
 
 def _listed(text: str | None) -> list[str]:
-    if text is not None and text.startswith("["):
-        try:
-            values = json.loads(text)
-        except ValueError:
-            return [text]
-        if values and all(isinstance(value, (str, int, float)) for value in values):
-            return [str(value) for value in values]
-    return [text] if text else []
+    values = listed(text) if text else []
+    are_texts = bool(values) and all(isinstance(value, (str, int, float)) for value in values)
+    return [*map(str, values)] if are_texts else [text] if text else []
 
 
 def _are_right(

@@ -371,7 +371,8 @@ def _in_long_format(source: Source, options: SourceOptions, lines: Sequence[Clas
     else:
         _check_named(options, predictions.table.column_names)
     if options.label_names is not None:
-        predictions = named_labels(predictions, columns.label, columns.prediction, list(options.label_names))
+        for answered in filter(None, (columns.prediction, options.original_prediction)):
+            predictions = named_labels(predictions, columns.label, answered, list(options.label_names))
     if options.groups_from is not None:
         predictions = with_groups(predictions, options.groups_from, bucket=columns.bucket, group=columns.group)
     if (statement := _statement_column(predictions.table, columns)) is not None:

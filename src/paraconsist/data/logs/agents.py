@@ -17,10 +17,12 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from paraconsist.data.foreign import lines_in
 from paraconsist.data.logs import format as logs
 from paraconsist.data.logs.fields import Records, walk
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ARGUMENTS, CALLS, RUN, TRIALS, Predictions
+from paraconsist.data.tables import numeric
 from paraconsist.files import Json, canonical_arguments
 
 #: What the fields of a run are called, the first that is there counts.
@@ -51,12 +53,13 @@ def calls_of(value: Any) -> Calls:
     """Return the tools called by an agent, in order, each with its arguments as text.
 
     `value` is a list of messages, of which the assistant's are read, of calls (with the tool's name and arguments, in a
-    ``function`` or not), or of names; or a text with a call a line, or in ReAct's form, as messages may be.
+    ``function`` or not), or of names; or a text that is such a list, has a call a line, or is in ReAct's form, as
+    messages may be.
     """
     calls: Calls = []
     if isinstance(value, str) and (steps := _REACT.findall(value)):
         return [call for step in steps for call in _react_calls(*step)]
-    for item in value.splitlines() if isinstance(value, str) else value if isinstance(value, list) else ():
+    for item in lines_in(value) if isinstance(value, str) else value if isinstance(value, list) else ():
         if isinstance(item, str):
             calls.append((item, ""))
         elif isinstance(item, Mapping) and "role" in item:
@@ -165,11 +168,12 @@ def _run_rows(
         of, won = run.get(str(task)), run.get(str(reward))
         if of is None or isinstance(of, (list, dict)):
             raise logs.bad_log("name the task of every run", of, row=row)
-        if not isinstance(won, (int, float, type(None))):
+        won = None if won != won else won  # NaN
+        if not isinstance(won, (int, float, type(None))) or not 0.0 <= (won or 0.0) <= 2.0 - _NEARLY_ONE:
             raise logs.bad_log("have a reward from 0 to 1, or true or false, in every run", won, row=row)
         seen[str(of)] = seen.get(str(of), -1) + 1
         trials.append(seen[str(of)] if run.get(str(trial)) is None else run[str(trial)])
-        succeeded.append(None if won is None or won != won else bool(won >= _NEARLY_ONE))
+        succeeded.append(None if won is None else bool(won >= _NEARLY_ONE))
     called, notes = [_with_arguments(calls_of(run.get(str(calls))), run.get(ARGUMENTS)) for run in runs], [*notes]
     if n := succeeded.count(None):
         notes.append(f"{n} of {len(runs)} runs of {path.name} have no reward: they count as failed here")
@@ -190,7 +194,7 @@ def _run_rows(
 
 def _with_arguments(calls: Calls, given: Any) -> Calls:
     """Return calls with arguments that stand in a list, or a text with a line each, of as many beside them."""
-    values = given.splitlines() if isinstance(given, str) else given if isinstance(given, list) else ()
+    values = lines_in(given) if isinstance(given, str) else given if isinstance(given, list) else ()
     return (
         [(name, _text(value)) for (name, _), value in zip(calls, values, strict=True)]
         if len(values) == len(calls)
@@ -221,10 +225,12 @@ def _read_runs(
 
 def runs_of_table(predictions: Predictions, query: SourceOptions, name: str) -> Predictions | None:
     """Return a table of tasks, rewards and runs or calls as rows of runs; None for any other table."""
-    names = predictions.table.column_names
-    if not len(predictions.table) or query.named("prediction") or not _are_runs(names):
+    table, names = predictions.table, predictions.table.column_names
+    if not len(table) or query.named("prediction") or not _are_runs(names):
         return None
-    return _read_runs(Path(name), query, runs=predictions.table.to_pylist())
+    reward = str(_keys(names)[2])
+    table = table.set_column(names.index(reward), reward, numeric(table[reward]))  # decimals of CSV are text
+    return _read_runs(Path(name), query, runs=table.to_pylist())
 
 
 def _read_tau2(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -> Predictions:

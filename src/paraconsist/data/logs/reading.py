@@ -202,8 +202,24 @@ def _joined(parts: Mapping[str, Predictions], query: SourceOptions, *, are_wordi
             table = table.set_column(table.column_names.index(name), name, named)
         tables.append(table.append_column(FILE, pa.array([part] * len(table))) if are_wordings else table)
     notes = [note for predictions in parts.values() for note in predictions.metadata.get("notes", ())]
-    whole = pa.concat_tables(tables, promote_options="permissive")
+    texts = [
+        (name, table[name]) for table in tables for name in table.column_names if pa.types.is_string(table[name].type)
+    ]
+    for name, column in texts:  # one answer of many may be no number; 1.0 would be another than 1
+        if not pc.any(pc.match_substring_regex(column, r"^-?\d+\.0+$")).as_py():
+            tables = [_in_text(table, name) for table in tables]
+    try:
+        whole = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as problem:
+        raise bad_log("have columns of one kind", [*parts], remedy=f"{first_line(problem)}.") from None
     return Predictions(whole, {**first.metadata, "notes": [*dict.fromkeys(notes)]})
+
+
+def _in_text(table: pa.Table, name: str) -> pa.Table:
+    """Return a table with the whole numbers of a column, if it has them, as text."""
+    if name not in table.column_names or not pa.types.is_integer(table[name].type):
+        return table
+    return table.set_column(table.column_names.index(name), name, table[name].cast(pa.string()))
 
 
 @dataclass(frozen=True)
