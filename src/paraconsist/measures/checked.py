@@ -468,6 +468,8 @@ def rogan_gladen(units: CheckedUnits, checked: CheckedUnits, *, confidence_level
     sensitivity, false, of_errors = found.sensitivity, found.false_match_rate, found.standard_error
     if not (refused := found.refused) and not sensitivity > false:
         refused = f"its sensitivity {sensitivity:.2f} is not above its false-match rate {false:.2f}"
+        if math.isnan(sensitivity + false):
+            refused = "people gave one verdict alone, so that one of its two errors is unknown"
     value = math.nan if refused else min(max((fit.observed - false) / (sensitivity - false), 0.0), 1.0)
     parts = (fit.observed_error, value * of_errors["sensitivity"], (1.0 - value) * of_errors["false_match_rate"])
     error = math.hypot(*parts) / (sensitivity - false) if not refused else math.nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -55,6 +56,7 @@ def align(rows_of: Mapping[str, Rows]) -> Aligned:
     rows, roles, gold labels or allowed labels in another file, or labels are names here and numbers there.
     """
     reference, *others = rows_of
+    rows_of = _of_one_kind(rows_of)
     _check_kinds(rows_of)
     of_model = {name: np.unique(np.asarray(rows.buckets)) for name, rows in rows_of.items()}
     common = reduce(np.intersect1d, of_model.values())
@@ -117,6 +119,24 @@ def _first_members(groups: NDArray[Any]) -> NDArray[np.intp]:
     """Return the place of the first row of each row's group: the same in files whose groups have other names."""
     _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
     return np.asarray(first[codes])
+
+
+def _of_one_kind(rows_of: Mapping[str, Rows]) -> Mapping[str, Rows]:
+    """Return rows with numbers as text where those of other models are text: one answer in words makes them so."""
+    texts = [rows for rows in rows_of.values() if is_text(rows.labels)]
+    if not 0 < len(texts) < len(rows_of) or not all(_are_numerals(rows.labels[rows.has_gold]) for rows in texts):
+        return rows_of
+    written: dict[str, Rows] = {}
+    for name, rows in rows_of.items():
+        labels, answers = ([*map(str, column.tolist())] for column in (rows.labels, rows.predictions))
+        allowed = rows.allowed and [[*map(str, rule)] for rule in rows.allowed]
+        text = replace(rows, labels=np.array(labels), predictions=np.array(answers), allowed=allowed)
+        written[name] = rows if is_text(rows.labels) else text
+    return written
+
+
+def _are_numerals(labels: NDArray[Any]) -> bool:
+    return all(re.fullmatch(r"0|-?[1-9]\d*", label) for label in set(labels.tolist()))
 
 
 def _check_kinds(rows_of: Mapping[str, Rows]) -> None:

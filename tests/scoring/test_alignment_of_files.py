@@ -1,4 +1,4 @@
-"""Agents that were run a different number of times: of each task as many runs of every model are compared."""
+"""Files that do not quite match are compared: agents with another number of runs, labels as numbers and as text."""
 
 import json
 import re
@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.commands import Command
+from helpers.errors import refuses
 
 import paraconsist as pc
 
@@ -56,3 +57,24 @@ def test_agents_with_another_number_of_runs_are_compared_on_the_runs_that_all_ha
     command.out("report", one, two, "--output", tmp_path / "page.html")
     text = re.sub(r"<[^>]+>|\s+", " ", (tmp_path / "page.html").read_text())
     assert "compared on 35 runs" in re.sub(" +", " ", text)
+
+
+@pytest.mark.faults
+def test_one_answer_in_words_makes_no_other_kind_of_labels(tmp_path: Path) -> None:
+    """A file of 0 and 1 with one n/a is text: it was refused beside one of numbers."""
+    rng = np.random.default_rng(3)
+    rows = [f"{row // 3},{{}},{row // 3 % 2}" for row in range(60)]
+    drawn, files = rng.integers(0, 2, (2, 60)).astype(str), {}
+    for name, odd in {"a": "1", "words": "n/a", "empty": ""}.items():
+        answers = drawn[name != "a"].tolist()
+        answers[7] = odd
+        files[name] = tmp_path / f"{name}.csv"
+        lines = [row.format(answer) for row, answer in zip(rows, answers, strict=True)]
+        files[name].write_text("\n".join(["bucket_id,prediction,label", *lines]))
+    (found,), (usual,) = (pc.compare(files["a"], files[name]).to_dict() for name in ("words", "empty"))
+    for one, other in zip(found["pairs"], usual["pairs"], strict=True):
+        for key in ("difference", "p_value", "confidence_interval"):
+            assert one["result"][key] == other["result"][key]
+    named = tmp_path / "named.csv"
+    named.write_text(files["a"].read_text().replace(",1", ",yes").replace(",0", ",no"))
+    refuses("`label` must be of one kind in all files", pc.compare, files["a"], named)
