@@ -30,7 +30,8 @@ class Reworded(ConfigurableTask):  # type: ignore[misc]  # whose signature says 
         base: Any = original.pop("class", ConfigurableTask)
         rows = Path(config["metadata"]["config_source"]).with_suffix(".jsonl")
         made = type("RewordedTask", (_Wordings, base), {"rows_file": rows, "about": about})
-        return made(config={**original, **{key: value for key, value in config.items() if key != "class"}})
+        shots: Any = {**(original.get("fewshot_config") or {}), **config.get("fewshot_config", {})}
+        return made(config={**original, **{k: v for k, v in config.items() if k != "class"}, "fewshot_config": shots})
 
 
 class _Wordings(ConfigurableTask):  # type: ignore[misc]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import partial
 from itertools import islice
 from math import factorial
 from pathlib import Path
@@ -226,6 +227,9 @@ def reword_lm_eval(
             rows = [*wordings(prompts, options, invalid, task.config.num_fewshot or 0, task.multiple_input)]
             file, is_one = place / f"{task_name}{SUFFIX}.jsonl", len(loaded["tasks"]) == 1
             done[task_name] = write_rows(file, rows, options, invalid, is_one)
+            if task_name not in manager.task_index:
+                must, remedy = "be of tasks with files of their own", "Its group defines it: move it into a file."
+                raise input_error("reword", "source", must, got=task_name, remedy=remedy)
             path = manager.task_index[task_name].yaml_path.resolve()
             if path.is_relative_to(_tasks_folder()):  # which may be elsewhere on another machine
                 path = path.relative_to(_tasks_folder())
@@ -282,7 +286,8 @@ def _invalid(task: ConfigurableTask) -> dict[str, str]:
     config = task.config
     steps = [step["function"] for each in config.filter_list or () for step in each["filter"]]
     reads_document = config.process_results is not None or any(map(callable, steps)) or "multi_choice_regex" in steps
-    is_fixed = reads_document or type(task).process_results is not ConfigurableTask.process_results
+    has_key = (task.OUTPUT_TYPE, config.doc_to_choice is None) in (("multiple_choice", False), ("generate_until", True))
+    is_fixed = reads_document or not has_key or type(task).process_results is not ConfigurableTask.process_results
     names = {kind.name for kind in KINDS.values() if is_fixed and kind.moves_key}
     names |= KINDS.keys() - {"instruction", "shot_order"} if task.multiple_input else set()
     is_named = config.doc_to_choice is None or "letter" in str(config.description)
@@ -309,9 +314,25 @@ def _task_yaml(name: str, task: ConfigurableTask, about: About) -> str:
 
     config = original_config(about)
     own = task.config if "class" in config else TaskConfig(**config)
-    named = {each.name for each in fields(TaskConfig)} - {"task", "metadata", "dataset_kwargs", "fewshot_config"}
-    values = {name: getattr(task.config, name) for name in sorted(named)}
-    changed = {name: v for name, v in values.items() if not callable(v) and v != getattr(own, name)}
-    metadata = {"version": (task.config.metadata or {}).get("version", 0), "reworded": about}
+    named = {each.name for each in fields(TaskConfig)} - {"task", "metadata", "fewshot_config"}
+    changed = _changed(task.config, own, sorted(named))
+    if shots := _changed(task.config.fewshot_config, own.fewshot_config, vars(own.fewshot_config)):
+        changed["fewshot_config"] = shots
+    about_it = {name: value for name, value in (task.config.metadata or {}).items() if name != "config_source"}
     called = yaml.safe_dump({"task": f"{name}{SUFFIX}"}) + "class: !function paraconsist.plugins.reworded.Reworded\n"
-    return called + yaml.safe_dump({**changed, "metadata": metadata}, sort_keys=False)
+    try:
+        metadata = {"version": 0, **about_it, "reworded": about}
+        return called + yaml.safe_dump({**changed, "metadata": metadata}, sort_keys=False)
+    except yaml.representer.RepresenterError:
+        must, remedy = "have its functions in its own file", "Its group sets one: move that into the task's file."
+        raise input_error("reword", "source", must, got=name, remedy=remedy) from None
+
+
+def _changed(settings: object, own: object, names: Iterable[str]) -> Json:
+    """Return the settings of a group for its task that are not the task's own, which may be copies."""
+
+    def parts(value: object) -> object:
+        return (value.func, value.args, value.keywords) if isinstance(value, partial) else value
+
+    values = {name: getattr(settings, name) for name in names}
+    return {name: value for name, value in values.items() if parts(value) != parts(getattr(own, name))}
