@@ -34,6 +34,7 @@ from paraconsist.transforms.rewording import (
     common_descriptors,
     reorder,
     reworded,
+    settled,
     with_written,
 )
 
@@ -151,7 +152,7 @@ def wordings(
     is_english = language_of(" ".join(part for prompt in prompts[:50] for part in prompt.words)) in ("en", None)
     kinds = [kind for kind in options.chosen() if kind.name not in invalid and (is_english or not kind.english)]
     plan = [(v, kind) for v in range(3) for kind in kinds if v < (len(kind.variants) or factorial(n_shots) - 1)]
-    for question, prompt in enumerate(prompts):
+    for question, prompt in enumerate(settled(prompts)):
         first = WordingRow(question=question, bucket_id=str(question), role=ORIGINAL, wording=0, kind=ORIGINAL)
         if isinstance(prompt.answer, int) and contexts:
             first["gold_option"] = prompt.answer

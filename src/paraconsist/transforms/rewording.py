@@ -39,6 +39,7 @@ class Prompt:
     originals: tuple[str, ...] = ()  # where options moved or have new labels: what the original calls each
     #: Are the options listed by the harness, below the text? Then `answer` is a list of letters, or texts, of options.
     is_unlisted: bool = False
+    is_settled: bool = True  # are the options that it lists surely those, and whole?
     written: tuple[str, ...] = ()  # whole texts in which a model put the question in other words
 
     @property
@@ -142,9 +143,35 @@ def _columns(listed: Sequence[re.Match[str]]) -> tuple[list[str], list[str]]:
     return [line[2] for line in listed], [line[4].strip() for line in listed]
 
 
+def settled(prompts: Sequence[Prompt]) -> list[Prompt]:
+    """Return a task's prompts, each with whether the options that it lists are surely options, and whole.
+
+    Where most go on with the same text after their options, another's last option has several lines. Numbers label
+    options where every written answer is one of them, or of their texts; else they count steps.
+    """
+    lists = [listing(prompt.text, len(prompt.options)) for prompt in prompts]
+    pairs = [(prompt, listed) for prompt, listed in zip(prompts, lists, strict=True) if listed]
+    rests = Counter(prompt.text[listed[-1].end() :] for prompt, listed in pairs)
+    usual = {rest for rest, n in rests.items() if 2 * n > rests.total()}
+    of_steps = [
+        isinstance(prompt.answer, str) and _bare(prompt.answer) not in {*labels, *map(_bare, texts)}
+        for prompt, (labels, texts) in ((prompt, _columns(listed)) for prompt, listed in pairs)
+        if not prompt.options and labels[0] == "1"
+    ]
+    first = {"1"} if any(of_steps) else {}
+    return [
+        replace(each, is_settled=not listed or (listed[0][2] not in first and usual <= {each.text[listed[-1].end() :]}))
+        for each, listed in zip(prompts, lists, strict=True)
+    ]
+
+
+def _bare(text: str) -> str:
+    return text.strip(" ().")
+
+
 def _shown(prompt: Prompt) -> list[re.Match[str]]:
     """Return the options that a prompt lists, if they can be told from what is scored and nothing names them."""
-    listed = listing(prompt.text, len(prompt.options))
+    listed = listing(prompt.text, len(prompt.options)) if prompt.is_settled else []
     if not listed or _NAMES_LABELS.search(prompt.text[: listed[0].start()] + prompt.text[listed[-1].end() :]):
         return []
     return listed if [*map(str.strip, prompt.options)] in ([], *_columns(listed)) else []
@@ -154,10 +181,10 @@ def _relisted(prompt: Prompt, order: Sequence[int], labels: Sequence[str]) -> Pr
     """Return a prompt with options in another order (the old place of each) and labels; None if the key names none."""
     listed, answer, options = listing(prompt.text, len(order)), prompt.answer, prompt.options
     old_labels, texts = _columns(listed)
-    bare, names = answer.strip(" ().") if isinstance(answer, str) else "", [*map(str.strip, options)] or old_labels
+    bare, names = _bare(answer) if isinstance(answer, str) else "", [*map(str.strip, options)] or old_labels
     if isinstance(answer, int) and 0 <= answer < len(order):
         answer = order.index(answer)
-    elif (bare in old_labels) == (bare in [text.strip(" ().") for text in texts]):  # which of the two is meant?
+    elif not bare or (bare in old_labels) == (bare in map(_bare, texts)):  # which of the two is meant?
         return None
     elif isinstance(answer, str) and bare in old_labels:
         answer = answer.replace(bare, labels[order.index(old_labels.index(bare))])
@@ -221,6 +248,8 @@ def sentences(text: str) -> list[str]:
     return [match[0].strip() for match in _SENTENCE.finditer(text)]
 
 
+#: Before an option that is no line of a list; a Q is a question's.
+_ITEM = re.compile(r"(?:^[ \t]*[-*•]|(?<![\w.])(?![Qq])\w[.)])[ \t]*\Z", re.MULTILINE)
 _HEADING = re.compile(r"^[A-Z][\w ]{0,40}:\s+")
 _COUNTS = re.compile(rf"\b(?:{'|'.join(sorted(NUMBERS))}|one|both|half|pair|couple|dozens?)\b", re.IGNORECASE)
 #: A sentence with any of these is code, a formula, an option or a line of a form, which the rules cannot read.
@@ -238,6 +267,8 @@ def _by_rule(prompt: Prompt, _: Random, *, rule: Callable[[str], Iterable[str]],
                 if len(old.split()) < 3 or _NO_PROSE.search(old) or not old[0].isupper():
                     continue  # without capitals names cannot be told from other words
                 start = prompt.text.index(words) + sentence.start() + sentence[0].index(old)
+                if _ITEM.search(prompt.text[max(0, start - 9) : start]):
+                    continue
                 for new in rule(old):
                     text = prompt.text[:start] + new + prompt.text[start + len(old) :]
                     if is_kept(text):
