@@ -129,7 +129,9 @@ def accuracy(samples, scorer):
     return sum(sample.scores[scorer].value == "C" for sample in samples) / len(samples)
 
 
-@pytest.mark.parametrize(("name", "scorer"), [("boats", "choice"), ("cargo", "match"), ("listed", "answer")])
+@pytest.mark.parametrize(
+    ("name", "scorer"), [("boats", "choice"), ("spoken", "match"), ("cargo", "match"), ("listed", "answer")]
+)
 def test_the_log_is_scored_without_an_option(tmp_path, command, name, scorer):
     log = inspect_eval(write(tmp_path / "new", name)[1], guess, tmp_path / "logs")
     frame = pc.score(tmp_path / "logs", n_resamples=10).to_frame()
@@ -259,6 +261,7 @@ def test_a_task_of_the_hub(tmp_path, monkeypatch, command):
     [
         ("boat", {}, "boat"),
         ("empty", {}, "ask something"),
+        ("tagged", {}, "samples without the metadata"),  # of which one alone has one
         ("boats", {"kinds": "option_labels"}, "samples must list their options, for generate"),
         ("listed", {"kinds": "option_labels"}, "others name A, B, ..."),
         ("chat", {"kinds": "option_order"}, "scorer, which is not inspect_ai's own, may know"),

@@ -90,7 +90,7 @@ def reword_inspect(spec: str, folder: Path, options: RewordOptions, write: Write
     questions = [question_of(sample) for sample in samples]
     if not any(text.strip() for text, _, _ in questions):
         raise input_error("reword", "source", "have samples that ask something", got=spec)
-    if taken := {*ADDED}.intersection(*(sample.metadata or () for sample in samples)):
+    if taken := {*ADDED}.intersection(name for sample in samples for name in sample.metadata or ()):
         must = f"have samples without the metadata {', '.join(ADDED)}, which wordings bring"
         raise input_error("reword", "source", must, got=sorted(taken))
     invalid = _invalid(task, samples)

@@ -211,12 +211,13 @@ def _unlisted_order(prompt: Prompt, rng: Random) -> Prompt | None:
     is_named = _NAMES_LABELS.search(prompt.text) or any(map(_NAMES_OPTIONS.search, options)) or listing(prompt.text)
     if is_named or len({*options}) < len(options) or len(letters) < len(options) or not isinstance(answer, list):
         return None
-    order = reorder(len(options), rng)
+    order, originals = reorder(len(options), rng), ""
     if answer in [[letter] for letter in letters]:
-        answer = [letters[order.index(letters.index(str(answer[0])))]]
+        originals = "".join(letters[i] for i in order)
+        answer = [letters[originals.index(str(answer[0]))]]
     elif not {*answer} <= {*options}:
         return None
-    return replace(prompt, options=tuple(options[i] for i in order), answer=answer)
+    return replace(prompt, options=tuple(options[i] for i in order), answer=answer, originals=(*originals,))
 
 
 def _order(prompt: Prompt, rng: Random) -> Prompt | None:
