@@ -215,6 +215,18 @@ def test_the_order_of_solved_examples_in_turns(tmp_path, harbour):
         assert moved.target == original.target
 
 
+def test_the_beginning_of_an_answer_stays_after_the_question():
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
+
+    from paraconsist.transforms.reworded_questions import input_of, question_of
+
+    turns = [ChatMessageUser(content="Is it red?"), ChatMessageAssistant(content="It is")]
+    sample = Sample(turns, target=["yes", "so"])
+    assert question_of(sample) == ("Is it red?", [], ["yes", "so"])
+    assert [turn.text for turn in input_of(sample, {"text": "Is it red, then?"})] == ["Is it red, then?", "It is"]
+
+
 def test_solved_examples_and_what_all_samples_say_are_held(tmp_path):
     _, file = write(tmp_path / "new", "chat")
     log = inspect_eval(file, guess, tmp_path / "logs")

@@ -146,6 +146,13 @@ def test_an_option_of_several_lines_stays_where_it_is(options, answer):
     assert [*map(bool, kinds_of(middle))] == [True, True, False]
 
 
+@pytest.mark.parametrize("statements", ["A. red\nB. old", "1. red\n2. old"])
+def test_a_number_that_is_written_is_no_place(statements):
+    """How many of the statements hold: 1 became 0."""
+    prompts = [Prompt(f"{statements}\nHow many hold?", (), answer) for answer in (0, 1, 2)]
+    assert kinds_of(prompts) == [set()] * 3
+
+
 @pytest.mark.parametrize("answer", [[0, 1], None, -1, "", "."])
 def test_no_key_moves_no_option(answer):
     """An option of signs alone was taken for the key where there is none, or several."""

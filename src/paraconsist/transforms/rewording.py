@@ -158,9 +158,9 @@ def settled(prompts: Sequence[Prompt]) -> list[Prompt]:
         for prompt, (labels, texts) in ((prompt, _columns(listed)) for prompt, listed in pairs)
         if not prompt.options and labels[0] == "1"
     ]
-    first = {"1"} if any(of_steps) else {}
+    vague = {"1"} if any(of_steps) else set()
     return [
-        replace(each, is_settled=not listed or (listed[0][2] not in first and usual <= {each.text[listed[-1].end() :]}))
+        replace(each, is_settled=not listed or (listed[0][2] not in vague and usual <= {each.text[listed[-1].end() :]}))
         for each, listed in zip(prompts, lists, strict=True)
     ]
 
@@ -182,7 +182,7 @@ def _relisted(prompt: Prompt, order: Sequence[int], labels: Sequence[str]) -> Pr
     listed, answer, options = listing(prompt.text, len(order)), prompt.answer, prompt.options
     old_labels, texts = _columns(listed)
     bare, names = _bare(answer) if isinstance(answer, str) else "", [*map(str.strip, options)] or old_labels
-    if isinstance(answer, int) and 0 <= answer < len(order):
+    if isinstance(answer, int) and 0 <= answer < len(options):  # without options it is a number
         answer = order.index(answer)
     elif not bare or (bare in old_labels) == (bare in map(_bare, texts)):  # which of the two is meant?
         return None
