@@ -17,7 +17,7 @@ from itertools import islice
 from math import factorial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import yaml
 
@@ -301,7 +301,7 @@ def _tasks_folder() -> Path:
     return Path(tasks.__file__).resolve().parent
 
 
-def original_config(about: About) -> dict[str, object]:
+def original_config(about: About) -> dict[str, Any]:
     """Return the configuration of the task that was reworded, read from its YAML."""
     from lm_eval.tasks._yaml_loader import load_yaml
 
@@ -329,7 +329,7 @@ def _task_yaml(name: str, task: ConfigurableTask, about: About) -> str:
         raise input_error("reword", "source", must, got=name, remedy=remedy) from None
 
 
-def _changed(settings: object, own: object, names: Iterable[str]) -> Json:
+def _changed(settings: object, own: object, names: Iterable[str]) -> dict[str, object]:
     """Return the settings of a group for its task that are not the task's own, which may be copies."""
 
     def parts(value: object) -> object:
