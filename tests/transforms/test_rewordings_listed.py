@@ -160,13 +160,15 @@ def test_no_key_moves_no_option(answer):
         assert kinds_of([Prompt("Which?\nA. (.)\nB. ,\nC. ;", options, answer)]) == [set()]
 
 
-@pytest.mark.parametrize("form", ["- {}\n- {}", "* {}\n* {}", "(A) {} (B) {}", "a) {} b) {}", "A. {}\n\nB. {}"])
+@pytest.mark.parametrize(
+    "form", ["- {}\n- {}", "* {}\n* {}", "(A) {} (B) {}", "a) {} b) {}", "A. {} B. {}", "A. {}\n\nB. {}"]
+)
 def test_options_that_are_no_list_of_lines_keep_their_words(form):
     texts = ["The man is on the big boat.", "A man is big."]
     prompt = Prompt(f"Is it sold?\n{form.format(*texts)}\nAnswer:", ("A", "B"), 0, ("Is it sold?", *texts))
     assert kinds_of([prompt], "phrase,structure,contraction,case") == [set()]
     asked = "The man is on the big boat. Is it sold?"
-    for before in ("Q. ", "Q: ", "In 2 A.D. and B.C. "):
+    for before in ("Q. ", "Q: ", "In 2 A.D. and B.C. ", "It was $7. ", "There are x. "):
         prompt = Prompt(f"{before}{asked}\n{form.format(*texts)}", ("A", "B"), 0, (asked, *texts))
         rows = [*wordings([prompt], RewordOptions("phrase", per_kind=3), (), 0)]
         assert len(rows) == 3

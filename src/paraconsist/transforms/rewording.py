@@ -250,7 +250,7 @@ def sentences(text: str) -> list[str]:
 
 
 #: Before an option that is no line of a list; a Q is a question's.
-_ITEM = re.compile(r"(?:^[ \t]*[-*•]|(?<![\w.])(?![Qq])\w[.)])[ \t]*\Z", re.MULTILINE)
+_ITEM = re.compile(r"(?:^[ \t]*(?:[-*•]|(?![Qq])\w[.)])|(?<![\w.])(?:\w\)|[A-H]\.))[ \t]*\Z", re.MULTILINE)
 _HEADING = re.compile(r"^[A-Z][\w ]{0,40}:\s+")
 _COUNTS = re.compile(rf"\b(?:{'|'.join(sorted(NUMBERS))}|one|both|half|pair|couple|dozens?)\b", re.IGNORECASE)
 #: A sentence with any of these is code, a formula, an option or a line of a form, which the rules cannot read.
