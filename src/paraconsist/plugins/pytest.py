@@ -186,7 +186,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
         limit = options.pop("limit", None)
         buckets: dict[str, list[Any]] = {}
-        for row in pc.load_bucket_set(options.pop("sets"), **options).limited(limit).table.to_pylist():
+        for row in pc.load_bucket_set(options.pop("sets", None), **options).limited(limit).table.to_pylist():
             buckets.setdefault(row["bucket_id"], []).append(row)
         metafunc.parametrize("bucket", buckets.values(), ids=buckets)
 
