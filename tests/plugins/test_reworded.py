@@ -333,9 +333,10 @@ def test_the_key_moves_where_options_or_an_exact_answer_are_scored(index, tmp_pa
     check_score(log_of(tmp_path, "own", rows), rows, verdict)
 
 
-def test_labels_that_a_description_names_stay(index, tmp_path):
+@pytest.mark.parametrize("description", ["Answer with a letter.", "Choose A, B, C, D or E."])
+def test_labels_that_a_description_names_stay(index, tmp_path, description):
     source = index.task_index["commonsense_qa"].yaml_path
-    (tmp_path / "own.yaml").write_text(f"include: {source}\ntask: own\ndescription: Answer with a letter.\n")
+    (tmp_path / "own.yaml").write_text(f"include: {source}\ntask: own\ndescription: {description}\n")
     (counts,) = reword_lm_eval("own", tmp_path / "new", RewordOptions(), include_path=tmp_path).values()
     assert counts["option_order"]
     assert "option_labels" not in counts

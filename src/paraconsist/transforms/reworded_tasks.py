@@ -27,6 +27,7 @@ from paraconsist.files import Json, staged, to_json, write_text
 from paraconsist.transforms.paraphrase.kept import is_in_another, language_of
 from paraconsist.transforms.rewording import (
     KINDS,
+    NAMES_LABELS,
     WRITTEN,
     Answer,
     Prompt,
@@ -291,7 +292,8 @@ def _invalid(task: ConfigurableTask) -> dict[str, str]:
     is_fixed = reads_document or not has_key or type(task).process_results is not ConfigurableTask.process_results
     names = {kind.name for kind in KINDS.values() if is_fixed and kind.moves_key}
     names |= KINDS.keys() - {"instruction", "shot_order"} if task.multiple_input else set()
-    is_named = config.doc_to_choice is None or "letter" in str(config.description)
+    described = str(config.description)
+    is_named = config.doc_to_choice is None or "letter" in described or NAMES_LABELS.search(described)
     return dict.fromkeys({*names, "option_labels"} if is_named else names, "")
 
 

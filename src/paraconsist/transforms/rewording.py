@@ -135,7 +135,7 @@ _NAMES_OPTIONS = re.compile(
     r"\b[A-Z],? (?:and|or|&) \(?[A-Z]\b|\b(?:options?|choices?|answers?|statements?) \(?[A-Z1-9]\b",
     re.IGNORECASE,
 )
-_NAMES_LABELS = re.compile(r"\([A-Z]\)|\b[A-H](?:, ?| (?:n?or|and|&) )[B-H]\b|\b(?i:option|choice|letter)s? \(?[A-H]\b")
+NAMES_LABELS = re.compile(r"\([A-Z]\)|\b[A-H](?:, ?| (?:n?or|and|&) )[B-H]\b|\b(?i:option|choice|letter)s? \(?[A-H]\b")
 
 
 def _columns(listed: Sequence[re.Match[str]]) -> tuple[list[str], list[str]]:
@@ -172,7 +172,7 @@ def _bare(text: str) -> str:
 def _shown(prompt: Prompt) -> list[re.Match[str]]:
     """Return the options that a prompt lists, if they can be told from what is scored and nothing names them."""
     listed = listing(prompt.text, len(prompt.options)) if prompt.is_settled else []
-    if not listed or _NAMES_LABELS.search(prompt.text[: listed[0].start()] + prompt.text[listed[-1].end() :]):
+    if not listed or NAMES_LABELS.search(prompt.text[: listed[0].start()] + prompt.text[listed[-1].end() :]):
         return []
     return listed if [*map(str.strip, prompt.options)] in ([], *_columns(listed)) else []
 
@@ -208,7 +208,7 @@ def reorder(n: int, rng: Random, number: int = 0) -> list[int]:
 def _unlisted_order(prompt: Prompt, rng: Random) -> Prompt | None:
     """Return a prompt whose options the harness lists in another order; the key is one letter, or texts of options."""
     options, answer, letters = prompt.options, prompt.answer, ascii_uppercase[: len(prompt.options)]
-    is_named = _NAMES_LABELS.search(prompt.text) or any(map(_NAMES_OPTIONS.search, options)) or listing(prompt.text)
+    is_named = NAMES_LABELS.search(prompt.text) or any(map(_NAMES_OPTIONS.search, options)) or listing(prompt.text)
     if is_named or len({*options}) < len(options) or len(letters) < len(options) or not isinstance(answer, list):
         return None
     order, originals = reorder(len(options), rng), ""
@@ -236,7 +236,7 @@ def _labels(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
     first = [first for first in ("1", "a", "A") if first != listed[0][2]][number]
     labels = _FIRST[first][: len(listed)]
     taken = re.compile(rf"\W*(?:[{labels}]{f'|{_COUNTS.pattern}' if first == '1' else ''})\W*", re.IGNORECASE)
-    if any(taken.fullmatch(line[4]) or _NAMES_LABELS.search(line[4]) for line in listed):  # which of the two is meant?
+    if any(taken.fullmatch(line[4]) or NAMES_LABELS.search(line[4]) for line in listed):  # which of the two is meant?
         return None
     return _relisted(prompt, range(len(listed)), labels)
 
