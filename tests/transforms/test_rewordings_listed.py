@@ -10,7 +10,7 @@ import pytest
 
 from paraconsist.transforms.perturbation import RowOptions
 from paraconsist.transforms.reworded_questions import reword_table
-from paraconsist.transforms.reworded_tasks import RewordOptions, wordings
+from paraconsist.transforms.reworded_tasks import RewordOptions, read_wordings, wordings, write_rows
 from paraconsist.transforms.rewording import Prompt, reorder
 
 N = 400
@@ -179,3 +179,12 @@ def test_options_that_are_no_list_of_lines_keep_their_words(form):
 def test_the_orders_of_examples_are_all_others_once(n):
     orders = [tuple(reorder(n, Random("a"), number)) for number in range(factorial(n) - 1)]
     assert len({*orders, tuple(range(n))}) == factorial(n)
+
+
+def test_rows_are_read_as_they_were_written(tmp_path):
+    """Texts of the web have separators of lines that Python splits at, and JSON does not."""
+    rows = [*wordings([Prompt("Is it\u2028red,\x85or\x1cold?", (), "so\u2029")], RewordOptions("instruction"), (), 0)]
+    write_rows(tmp_path / "a_reworded.jsonl", rows, RewordOptions("instruction"), {})
+    with (tmp_path / "a_reworded.jsonl").open("a") as file:
+        file.write("\n")
+    assert read_wordings(tmp_path / "a_reworded.jsonl") == rows

@@ -6,7 +6,6 @@ the order in which the task would have drawn them. Only the harness imports this
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -16,7 +15,7 @@ from lm_eval.api.task import ConfigurableTask
 
 from paraconsist.errors import input_error
 from paraconsist.files import Json
-from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, About, WordingRow, original_config
+from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, About, WordingRow, original_config, read_wordings
 from paraconsist.transforms.rewording import KINDS, Prompt, reorder, reworded
 
 
@@ -47,7 +46,7 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
         self._drawn: tuple[tuple[str, int] | None, list[Any]] = (None, [])  # of a question and a number of examples
         super().__init__(*args, **options)
         originals = super().eval_docs
-        rows: list[WordingRow] = [*map(json.loads, self.rows_file.read_text(encoding="utf-8").splitlines())]
+        rows = read_wordings(self.rows_file)
         self._check(rows[-1], rows[-1]["question"] < len(originals))
         self._rows = {(row["bucket_id"], row["wording"]): row for row in rows}
         added = [{name: value for name, value in row.items() if name in ADDED} for row in rows]

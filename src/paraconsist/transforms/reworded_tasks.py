@@ -6,13 +6,13 @@ task, which `paraconsist.plugins.reworded` runs: the task's own prompts for word
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from functools import partial
 from itertools import islice
 from math import factorial
 from pathlib import Path
@@ -203,6 +203,12 @@ def write_rows(
     return counts
 
 
+def read_wordings(file: Path) -> list[WordingRow]:
+    """Read what `write_rows` wrote, of which people may have deleted rows; texts may have separators of lines."""
+    with file.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines if line.strip()]
+
+
 def reword_lm_eval(
     name: str,
     folder: Path,
@@ -263,7 +269,8 @@ def _prompts(task: ConfigurableTask, limit: int | None) -> list[Prompt]:
     if task.OUTPUT_TYPE == "loglikelihood_rolling" or not any(prompt.text.strip() for prompt in prompts):
         remedy = "It scores whole texts, as perplexity does: reworded, these are other texts."
         raise input_error("reword", "source", "have a prompt", got=task.task_name, remedy=remedy)
-    stops = (task.config.generation_kwargs or {}).get("until", ()) if task.OUTPUT_TYPE == "generate_until" else ()
+    until = (task.config.generation_kwargs or {}).get("until", ()) if task.OUTPUT_TYPE == "generate_until" else ()
+    stops = [until] if isinstance(until, str) else until
     descriptors = common_descriptors((prompt.text for prompt in prompts), stops)
     return [replace(prompt, descriptors=descriptors) for prompt in prompts]
 
@@ -332,10 +339,6 @@ def _task_yaml(name: str, task: ConfigurableTask, about: About) -> str:
 
 
 def _changed(settings: object, own: object, names: Iterable[str]) -> dict[str, object]:
-    """Return the settings of a group for its task that are not the task's own, which may be copies."""
-
-    def parts(value: object) -> object:
-        return (value.func, value.args, value.keywords) if isinstance(value, partial) else value
-
+    """Return the settings of a group for its task that are not the task's own, of which partials are copies."""
     values = {name: getattr(settings, name) for name in names}
-    return {name: value for name, value in values.items() if parts(value) != parts(getattr(own, name))}
+    return {name: value for name, value in values.items() if repr(value) != repr(getattr(own, name))}

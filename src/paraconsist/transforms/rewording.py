@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from itertools import islice
+from itertools import chain, islice
 from math import factorial
 from random import Random
 from string import ascii_uppercase
@@ -153,14 +153,14 @@ def settled(prompts: Sequence[Prompt]) -> list[Prompt]:
     pairs = [(prompt, listed) for prompt, listed in zip(prompts, lists, strict=True) if listed]
     rests = Counter(prompt.text[listed[-1].end() :] for prompt, listed in pairs)
     usual = {rest for rest, n in rests.items() if 2 * n > rests.total()}
-    of_steps = [
-        isinstance(prompt.answer, str) and _bare(prompt.answer) not in {*labels, *map(_bare, texts)}
-        for prompt, (labels, texts) in ((prompt, _columns(listed)) for prompt, listed in pairs)
-        if not prompt.options and labels[0] == "1"
-    ]
-    vague = {"1"} if any(of_steps) else set()
+    are_steps = any(
+        _bare(str(prompt.answer)) not in map(_bare, chain(*_columns(listed)))
+        for prompt, listed in pairs
+        if not prompt.options and listed[0][2] == "1"
+    )
+    vague = "1" if are_steps else ""
     return [
-        replace(each, is_settled=not listed or (listed[0][2] not in vague and usual <= {each.text[listed[-1].end() :]}))
+        replace(each, is_settled=not listed or (listed[0][2] != vague and usual <= {each.text[listed[-1].end() :]}))
         for each, listed in zip(prompts, lists, strict=True)
     ]
 
