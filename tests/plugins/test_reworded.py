@@ -382,6 +382,10 @@ def test_rows_of_other_data(index, tmp_path):
     file.write_text(text.replace("carrying a red", "carrying a white"))
     with pytest.raises(InputError, match="write the folder again"):
         answered(manager, "arc_easy_reworded")
+    first, _, others = text.partition("\n")
+    file.write_text(first.replace('"answer": 0', '"answer": 1') + "\n" + others)
+    with pytest.raises(InputError, match="write the folder again"):
+        answered(manager, "arc_easy_reworded")
     file.write_text(text + text.splitlines()[-1].replace('"question": 5', '"question": 6') + "\n")
     with pytest.raises(InputError, match="write the folder again"):
         manager.load("arc_easy_reworded")

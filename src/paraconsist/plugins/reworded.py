@@ -14,7 +14,7 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from paraconsist.errors import input_error
-from paraconsist.files import Json
+from paraconsist.files import Json, to_json
 from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, About, WordingRow, original_config, read_wordings
 from paraconsist.transforms.rewording import KINDS, Prompt, reorder, reworded
 
@@ -115,8 +115,8 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
         if (value := changed.get(name)) is not None and value not in ((), []):
             return [*value] if isinstance(value, tuple) else value
         own = task_own()
-        if name == "text" and row is not None and not row["wording"]:
-            self._check(row, row.get("text", own) == own)
+        if name != "options" and row is not None and not row["wording"]:  # a key that was mended since, too
+            self._check(row, row.get(name) is None or to_json(row[name]) == to_json(own))  # type: ignore[literal-required]
         return own
 
     def doc_to_text(self, doc: Any, *args: Any) -> Any:
