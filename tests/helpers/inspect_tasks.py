@@ -26,6 +26,13 @@ def boats():
 
 
 @task
+def spoken():
+    """Choices of which some questions have two right ones, and a scorer that keeps the whole answer."""
+    samples = [Sample(question(i), choices=four(i), target=["ABCD"[i % 4], "C"][: 1 + i % 2]) for i in range(8)]
+    return Task(dataset=samples, solver=multiple_choice(), scorer=match(location="end"))
+
+
+@task
 def cargo(start="Think first."):
     """A template of the samples' own, another of the solver's, and two scorers."""
     samples = [
@@ -89,6 +96,12 @@ def drawn():
     from random import SystemRandom
 
     return Task(dataset=[Sample(f"Is {SystemRandom().random()} a number?", target="yes")], scorer=includes())
+
+
+@task
+def tagged():
+    samples = [Sample("Is it red?", target="yes", metadata={"kind": "boat"}), Sample("Is it old?", target="no")]
+    return Task(dataset=samples, scorer=includes())
 
 
 @task

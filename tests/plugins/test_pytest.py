@@ -1,10 +1,12 @@
 """The pytest plug-in on a toy repository: what it checks, why it fails, what it costs, and how often noise fails."""
 
+import json
 import re
 import shutil
 from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 from helpers.scripts import ROOT
 
 import paraconsist as pc
+from paraconsist.plugins import pytest as plugin
 from paraconsist.plugins.pytest import Consistency
 from paraconsist.scoring.gate import check, parse_conditions, with_margin_tests
 from paraconsist.scoring.options import CompareOptions
@@ -161,8 +164,30 @@ def test_a_baseline_without_gold_labels_is_compared_by_the_wording_change(tmp_pa
     fixture = Consistency(tmp_path, lambda key, value: None, {})
     steady, worse = tmp_path / "steady.csv", tmp_path / "worse.csv"
     fixture.assert_consistent(steady, condition="wording_change <= 0", baseline=worse, margin=0.1)
-    with pytest.raises(pytest.fail.Exception, match=r"fail: wording_change\.not_worse"):
+    with pytest.raises(pytest.fail.Exception, match=r"fail: wording_change\.not_worse") as failed:
         fixture.assert_consistent(worse, baseline=steady, margin=0.1)
+    assert "20 of 20 buckets flip; the worst: q0 (3 answers to 4 wordings" in str(failed.value)  # none of them is right
+
+
+def test_the_report_reads_answers_as_the_test_did(tmp_path):
+    """Where a test named columns or a comparer, there was no report of any test, or one with other numbers."""
+    kept: list[tuple[str, Any]] = []
+    for folder, same in (("a", "number"), ("b", "text")):
+        (tmp_path / folder).mkdir()
+        rows = [f"{b},{b} euro{'!' * (k % 2)}" for b in range(12) for k in range(2)]
+        (tmp_path / folder / "answers.csv").write_text("\n".join(["question,answer", *rows]))
+        options = {"bucket": "question", "prediction": "answer", "label": None, "same": same, "n_resamples": 20}
+        fixture = Consistency(tmp_path, lambda key, value: kept.append((key, value)), {})
+        fixture.assert_consistent(tmp_path / folder / "answers.csv", condition="wording_change <= 1", **options)
+    done = SimpleNamespace(when="call", nodeid="test_mine", user_properties=kept)
+    plugins = SimpleNamespace(get_plugin=lambda name: SimpleNamespace(stats={"passed": [done]}))
+    page = tmp_path / "report.html"
+    plugin.pytest_sessionfinish(
+        SimpleNamespace(config=SimpleNamespace(getoption=lambda name: str(page), pluginmanager=plugins))
+    )
+    text = page.read_text(encoding="utf-8")
+    assert all(f"{folder}/answers.csv" in text for folder in "ab")  # two models
+    assert json.loads(kept[0][1][-1])["same"] == "number"
 
 
 @pytest.mark.slow

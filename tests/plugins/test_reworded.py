@@ -255,9 +255,88 @@ def test_a_groups_settings_hold_for_its_reworded_tasks(index, tmp_path):
     assert (task.config.num_fewshot, task.config.description) == (2, "Boats: ")
 
 
-def test_labels_that_a_description_names_stay(index, tmp_path):
+def of_rows(index, folder, task, name="own"):
+    """Write a task of our own over MMLU's rows, as YAML of what is not MMLU's."""
+    source = index.task_index["mmlu_astronomy"].yaml_path
+    (folder / f"{name}.yaml").write_text(f"include: {source}\ntask: {name}\ntag: null\n{task}")
+
+
+def test_a_groups_examples_and_data_are_those_of_its_reworded_tasks(index, tmp_path, monkeypatch):
+    """What a group sets is part of the original, too: its sampler, and what its data are loaded with."""
+    asked_for = []
+    load = sys.modules["lm_eval.api.task"].datasets.load_dataset
+
+    def loaded(*args, revision=None, **options):
+        asked_for.append(revision)
+        return load(*args, **options)
+
+    monkeypatch.setattr(sys.modules["lm_eval.api.task"].datasets, "load_dataset", loaded)
+    of_rows(index, tmp_path, "fewshot_config: {split: dev, sampler: first_n, gen_prefix: So}\n")
+    shots = "num_fewshot: 2\n    fewshot_config: {sampler: default}\n    dataset_kwargs: {revision: old}"
+    (tmp_path / "mine.yaml").write_text(f"group: mine\ntask:\n  - task: own\n    {shots}\n")
+    reword_lm_eval("mine", tmp_path / "new", RewordOptions(), include_path=tmp_path)
+    samples = answered(TaskManager(include_path=tmp_path, include_defaults=False), "mine")[1]["own"]
+    asked_for.clear()
+    manager = TaskManager(include_path=tmp_path / "new", include_defaults=False)
+    assert asked(originals(answered(manager, "mine_reworded")[1]["own_reworded"])) == asked(samples)
+    assert asked_for == ["old"]
+
+
+def test_a_task_keeps_what_its_metadata_say(index, tmp_path):
+    of_rows(index, tmp_path, "metadata: {version: 3, size: 2}\n")
+    reword_lm_eval("own", tmp_path / "new", RewordOptions(kinds="case"), include_path=tmp_path)
+    manager = TaskManager(include_path=tmp_path / "new", include_defaults=False)
+    about = manager.load("own_reworded")["tasks"]["own_reworded"].config.metadata
+    assert (about["version"], about["size"], about["reworded"]["seed"]) == (3, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("task", "match"),
+    [
+        ("own\n    process_docs: !function of_mine.same", "functions in its own file"),
+        ("nowhere\n    output_type: generate_until\n    doc_to_text: question\n    doc_to_target: answer\n"
+         "    dataset_path: cais/mmlu\n    dataset_name: astronomy\n    test_split: test", "files of their own"),
+    ],
+)  # fmt: skip
+def test_groups_that_the_written_folder_could_not_hold(index, tmp_path, task, match):
+    """Their functions, and tasks that only the group describes: other numbers than the original's, or none."""
+    of_rows(index, tmp_path, "")
+    (tmp_path / "of_mine.py").write_text("def same(rows):\n    return rows\n")
+    (tmp_path / "mine.yaml").write_text(f"group: mine\ntask:\n  - task: {task}\n")
+    with refused(tmp_path, match) as folder:
+        reword_lm_eval("mine", folder, RewordOptions(), include_path=tmp_path)
+
+
+_LETTERS = "output_type: {}\ndoc_to_target: \"{{{{'ABCD'[answer]}}}}\"\ntarget_delimiter: ''\n"
+
+
+@pytest.mark.parametrize(
+    ("task", "kinds"),
+    [
+        (_LETTERS.format("generate_until") + "doc_to_choice: null\n", {"option_order"}),
+        ("output_type: generate_until\n", set()),  # answers are read as one of A to D
+        (_LETTERS.format("loglikelihood") + "doc_to_choice: null\n", set()),  # of one letter alone
+        (_LETTERS.format("multiple_choice"), KEY),
+    ],
+)
+def test_the_key_moves_where_options_or_an_exact_answer_are_scored(index, tmp_path, task, kinds):
+    """The log of each is scored without an option, and has one right answer to all wordings of a question."""
+    metrics = "metric_list: [{metric: ACC, aggregation: mean, higher_is_better: true}]\n"
+    verdict = "exact_match" if "generate" in task else "acc"
+    letter = "filter_list: [{name: letter, filter: [{function: regex, regex_pattern: '([A-D])'}, "
+    letter += "{function: take_first}]}]\n"
+    of_rows(index, tmp_path, task + metrics.replace("ACC", verdict) + letter * ("generate" in task))
+    (counts,) = reword_lm_eval("own", tmp_path / "new", RewordOptions(), include_path=tmp_path).values()
+    assert {*counts} & KEY == kinds
+    manager = TaskManager(include_path=tmp_path / "new", include_defaults=False)
+    rows = answered(manager, "own_reworded")[1]["own_reworded"]
+    check_score(log_of(tmp_path, "own", rows), rows, verdict)
+
+
+@pytest.mark.parametrize("description", ["Answer with a letter.", "Choose A, B, C, D or E."])
+def test_labels_that_a_description_names_stay(index, tmp_path, description):
     source = index.task_index["commonsense_qa"].yaml_path
-    (tmp_path / "own.yaml").write_text(f"include: {source}\ntask: own\ndescription: Answer with a letter.\n")
+    (tmp_path / "own.yaml").write_text(f"include: {source}\ntask: own\ndescription: {description}\n")
     (counts,) = reword_lm_eval("own", tmp_path / "new", RewordOptions(), include_path=tmp_path).values()
     assert counts["option_order"]
     assert "option_labels" not in counts
@@ -301,6 +380,10 @@ def test_rows_of_other_data(index, tmp_path):
     file = tmp_path / "new" / "arc_easy_reworded.jsonl"
     text = file.read_text()
     file.write_text(text.replace("carrying a red", "carrying a white"))
+    with pytest.raises(InputError, match="write the folder again"):
+        answered(manager, "arc_easy_reworded")
+    first, _, others = text.partition("\n")
+    file.write_text(first.replace('"answer": 0', '"answer": 1') + "\n" + others)
     with pytest.raises(InputError, match="write the folder again"):
         answered(manager, "arc_easy_reworded")
     file.write_text(text + text.splitlines()[-1].replace('"question": 5', '"question": 6') + "\n")

@@ -129,7 +129,9 @@ def accuracy(samples, scorer):
     return sum(sample.scores[scorer].value == "C" for sample in samples) / len(samples)
 
 
-@pytest.mark.parametrize(("name", "scorer"), [("boats", "choice"), ("cargo", "match"), ("listed", "answer")])
+@pytest.mark.parametrize(
+    ("name", "scorer"), [("boats", "choice"), ("spoken", "match"), ("cargo", "match"), ("listed", "answer")]
+)
 def test_the_log_is_scored_without_an_option(tmp_path, command, name, scorer):
     log = inspect_eval(write(tmp_path / "new", name)[1], guess, tmp_path / "logs")
     frame = pc.score(tmp_path / "logs", n_resamples=10).to_frame()
@@ -213,6 +215,18 @@ def test_the_order_of_solved_examples_in_turns(tmp_path, harbour):
         assert moved.target == original.target
 
 
+def test_the_beginning_of_an_answer_stays_after_the_question():
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
+
+    from paraconsist.transforms.reworded_questions import input_of, question_of
+
+    turns = [ChatMessageUser(content="Is it red?"), ChatMessageAssistant(content="It is")]
+    sample = Sample(turns, target=["yes", "so"])
+    assert question_of(sample) == ("Is it red?", [], ["yes", "so"])
+    assert [turn.text for turn in input_of(sample, {"text": "Is it red, then?"})] == ["Is it red, then?", "It is"]
+
+
 def test_solved_examples_and_what_all_samples_say_are_held(tmp_path):
     _, file = write(tmp_path / "new", "chat")
     log = inspect_eval(file, guess, tmp_path / "logs")
@@ -259,6 +273,7 @@ def test_a_task_of_the_hub(tmp_path, monkeypatch, command):
     [
         ("boat", {}, "boat"),
         ("empty", {}, "ask something"),
+        ("tagged", {}, "samples without the metadata"),  # of which one alone has one
         ("boats", {"kinds": "option_labels"}, "samples must list their options, for generate"),
         ("listed", {"kinds": "option_labels"}, "others name A, B, ..."),
         ("chat", {"kinds": "option_order"}, "scorer, which is not inspect_ai's own, may know"),

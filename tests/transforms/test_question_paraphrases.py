@@ -13,7 +13,7 @@ from paraconsist.data.bucket_sets import bucket_set_from_table, load_bucket_set
 from paraconsist.data.prompts import by_bucket, write_questions
 from paraconsist.data.tables import table_of_rows
 from paraconsist.transforms.paraphrase import generators
-from paraconsist.transforms.paraphrase.kept import lost, names
+from paraconsist.transforms.paraphrase.kept import language_of, lost, names
 from paraconsist.transforms.paraphrase.sets import make_paraphrases
 
 KEPT = [
@@ -107,3 +107,10 @@ def test_questions_written_as_yaml_are_read_back(questions, expected, context, c
     assert shown[0] == shown[1]
     ids = [[row["example_id"] for group in by_bucket(rows).values() for row in group] for rows in shown]
     assert ids[0] == ids[1]
+
+
+def test_the_language_of_a_text_is_told_where_it_is_long_enough():
+    pytest.importorskip("py3langid", reason="py3langid is not installed")
+    assert language_of("Kann man in der Stadt Wien am Sonntag mit dem Auto parken?") == "de"
+    assert language_of("Can a man park here on a Sunday, near the big house?") == "en"
+    assert [language_of(text) for text in ("Oui", "42", "")] == [None] * 3

@@ -32,6 +32,18 @@ def test_options_that_a_question_lists_move_only_where_the_key_is_no_label(tmp_p
     assert ("option_order" in {row["kind"] for row in rows}) == moves
 
 
+@pytest.mark.parametrize("answer", [[0, 2], ["the car", "the dog"], [["the car"], ["the dog", "the boat"]], ["A", "C"]])
+def test_a_column_called_answer_is_the_answers(tmp_path, answer):
+    """Without `--columns` the questions were written without their answers."""
+    choices = ["the car", "the boat", "the dog"]
+    texts = [f"Which is {word} here, and isn't red?" for word in ("old", "big")]
+    rows = [{"question": text, "choices": choices, "answer": a} for text, a in zip(texts, answer, strict=True)]
+    path = lines(tmp_path, rows)
+    reword_table(str(path), tmp_path / "new", RewordOptions(), RowOptions())
+    rows = [*map(json.loads, (tmp_path / "new" / "exam_reworded.jsonl").read_text().splitlines())]
+    assert {row["bucket_id"]: row["expected"][0] for row in rows} == {"0": "the car", "1": "the dog"}
+
+
 def as_csv(folder):
     with (folder / "exam.csv").open("w", newline="") as stream:
         writer = csv.writer(stream)

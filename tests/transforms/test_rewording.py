@@ -179,6 +179,12 @@ def test_labels_that_are_no_option():
         assert tuple(v for v in (0, 1) if changed("option_labels", v, prompt)) == variants
 
 
+@pytest.mark.parametrize(("labels", "others"), [("12", ["a.", "A."]), ("ab", ["1.", "A."]), ("AB", ["1.", "a."])])
+def test_labels_are_changed_to_both_others(labels, others):
+    prompt = Prompt(f"Which?\n{labels[0]}. red\n{labels[1]}. old", (*labels,), 0)
+    assert [changed("option_labels", variant, prompt).text.split()[1] for variant in (0, 1)] == others
+
+
 def test_an_instruction_names_a_question_only_where_one_follows():
     """Not before a sentence to be continued, nor where the template brings questions that are answered already."""
     completed = Prompt("Q: Is it red?\nA: Yes.\n\nQ: Is it old?\nA:", descriptors={"Q": 2, "A": 2})

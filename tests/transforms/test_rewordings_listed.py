@@ -10,7 +10,7 @@ import pytest
 
 from paraconsist.transforms.perturbation import RowOptions
 from paraconsist.transforms.reworded_questions import reword_table
-from paraconsist.transforms.reworded_tasks import RewordOptions, wordings
+from paraconsist.transforms.reworded_tasks import RewordOptions, read_wordings, wordings, write_rows
 from paraconsist.transforms.rewording import Prompt, reorder
 
 N = 400
@@ -119,7 +119,72 @@ def test_a_key_that_is_a_label_and_an_option_makes_no_wording(answer, kinds):
     assert {row["kind"] for row in rows} == {"original", *kinds}
 
 
+def kinds_of(prompts, kinds="option_order,option_labels"):
+    """The kinds of each question's wordings."""
+    made = {number: set() for number in range(len(prompts))}
+    for row in wordings(prompts, RewordOptions(kinds, per_kind=3), (), 0):
+        made[row["question"]].add(row["kind"])
+    return [kinds - {"original"} for kinds in made.values()]
+
+
+def test_steps_in_numbers_are_no_options():
+    """Their numbers would be the key, and the answer 2 would become 1."""
+    steps = "How many boats?\n1. Think step by step.\n2. Then write the number.\nAnswer:"
+    assert kinds_of([Prompt(steps, (), str(answer)) for answer in (1, 2, 3)]) == [set()] * 3
+    texts = "Which boat?\n1. the red one\n2. the old one\nAnswer:"
+    both = {"option_order", "option_labels"}
+    assert kinds_of([Prompt(texts, (), answer) for answer in ("1", "2", "the old one")]) == [both] * 3
+
+
+@pytest.mark.parametrize(("options", "answer"), [(("A", "B"), 0), ((), "A")])
+def test_an_option_of_several_lines_stays_where_it_is(options, answer):
+    """Its first line would change places alone: an option would be another one, or have another's lines."""
+    texts = [f"A. red\nB. blue{more}" for more in ("", "\nas the sea", "\n\nas the sea", "", "")]
+    made = kinds_of([Prompt(f"Which?\n{text}\nAnswer:", options, answer) for text in texts])
+    assert [*map(bool, made)] == [True, False, False, True, True]
+    middle = [Prompt(f"Which?\nA. 10 boats\nB. 20{more}\nC. 30\nD. 40", (), "A") for more in ("", "", " of\nthem")]
+    assert [*map(bool, kinds_of(middle))] == [True, True, False]
+
+
+@pytest.mark.parametrize("statements", ["A. red\nB. old", "1. red\n2. old"])
+def test_a_number_that_is_written_is_no_place(statements):
+    """How many of the statements hold: 1 became 0."""
+    prompts = [Prompt(f"{statements}\nHow many hold?", (), answer) for answer in (0, 1, 2)]
+    assert kinds_of(prompts) == [set()] * 3
+
+
+@pytest.mark.parametrize("answer", [[0, 1], None, -1, "", "."])
+def test_no_key_moves_no_option(answer):
+    """An option of signs alone was taken for the key where there is none, or several."""
+    for options in (("(.)", ",", ";"), ()):
+        assert kinds_of([Prompt("Which?\nA. (.)\nB. ,\nC. ;", options, answer)]) == [set()]
+
+
+@pytest.mark.parametrize(
+    "form", ["- {}\n- {}", "* {}\n* {}", "(A) {} (B) {}", "a) {} b) {}", "A. {} B. {}", "A. {}\n\nB. {}"]
+)
+def test_options_that_are_no_list_of_lines_keep_their_words(form):
+    texts = ["The man is on the big boat.", "A man is big."]
+    prompt = Prompt(f"Is it sold?\n{form.format(*texts)}\nAnswer:", ("A", "B"), 0, ("Is it sold?", *texts))
+    assert kinds_of([prompt], "phrase,structure,contraction,case") == [set()]
+    asked = "The man is on the big boat. Is it sold?"
+    for before in ("Q. ", "Q: ", "In 2 A.D. and B.C. ", "It was $7. ", "There are x. "):
+        prompt = Prompt(f"{before}{asked}\n{form.format(*texts)}", ("A", "B"), 0, (asked, *texts))
+        rows = [*wordings([prompt], RewordOptions("phrase", per_kind=3), (), 0)]
+        assert len(rows) == 3
+        assert all(row["text"].endswith(form.format(*texts)) for row in rows)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_the_orders_of_examples_are_all_others_once(n):
     orders = [tuple(reorder(n, Random("a"), number)) for number in range(factorial(n) - 1)]
     assert len({*orders, tuple(range(n))}) == factorial(n)
+
+
+def test_rows_are_read_as_they_were_written(tmp_path):
+    """Texts of the web have separators of lines that Python splits at, and JSON does not."""
+    rows = [*wordings([Prompt("Is it\u2028red,\x85or\x1cold?", (), "so\u2029")], RewordOptions("instruction"), (), 0)]
+    write_rows(tmp_path / "a_reworded.jsonl", rows, RewordOptions("instruction"), {})
+    with (tmp_path / "a_reworded.jsonl").open("a") as file:
+        file.write("\n")
+    assert read_wordings(tmp_path / "a_reworded.jsonl") == rows

@@ -5,6 +5,7 @@ Nothing but pytest is imported before a test asks for a set or the fixture.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -89,7 +90,8 @@ class Consistency:
         for name in dict.fromkeys(one.set_name for one in checks):
             mine = [replace(one, worst=()) for one in checks if one.set_name == name]  # `_flips` names them
             passed, number = all(one.passed for one in mine), _number(scores, name)
-            self._record(_NAME, [name, "pass" if passed else "FAIL", *number, str(scores.opened.path or "")])
+            read = str(scores.opened.path or ""), json.dumps(_of_scoring(options), default=str)
+            self._record(_NAME, [name, "pass" if passed else "FAIL", *number, *read])
             if not passed:
                 reasons += [verdict(mine), f"{name}: {' '.join(number)}", *_flips(scores, name, against)]
         if reasons:
@@ -125,7 +127,7 @@ def _number(scores: Scores, name: str) -> list[str]:
 
 
 def _flips(scores: Scores, name: str, against: Scores | None) -> Iterator[str]:
-    """Say which buckets flip, or got worse most than the baseline, and two wordings of one."""
+    """Say which buckets flip, or got worse most than the baseline, as gold labels tell, and two wordings of one."""
     from paraconsist.measures.catalogue import PARAPHRASTIC
     from paraconsist.reporting.page.aligned import align, set_texts
     from paraconsist.reporting.page.screen import flips
@@ -133,6 +135,8 @@ def _flips(scores: Scores, name: str, against: Scores | None) -> Iterator[str]:
     source = scores.opened.sets[name]
     item = align(name, {"": scores.sets[name]})
     worst, (n, right) = item.worst_first(), item.counts[""].T[:2]
+    if scores.sets[name].rows.is_without_gold:
+        against = None
     if against is not None:
         other = against.sets
         was = align(name, {"": other.get(name, next(iter(other.values())))})
@@ -182,7 +186,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
         limit = options.pop("limit", None)
         buckets: dict[str, list[Any]] = {}
-        for row in pc.load_bucket_set(options.pop("sets"), **options).limited(limit).table.to_pylist():
+        for row in pc.load_bucket_set(options.pop("sets", None), **options).limited(limit).table.to_pylist():
             buckets.setdefault(row["bucket_id"], []).append(row)
         metafunc.parametrize("bucket", buckets.values(), ids=buckets)
 
@@ -194,11 +198,20 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")  # none in a worker of pytest-xdist
     if not path or reporter is None or not (lines := _checked(reporter)):
         return
+    from paraconsist.data.options import SourceOptions, taken
     from paraconsist.errors import InputError
     from paraconsist.reporting.page import ReportOptions, load_models, write_report
+    from paraconsist.scoring.options import ScoreOptions
 
+    options = {Path(answers): of_scoring for *_, answers, of_scoring in reversed(lines)}  # the first time it was scored
     try:
-        write_report(load_models([*dict.fromkeys(Path(line[-1]) for line in lines)]), Path(path), ReportOptions())
+        models = []
+        for each in dict.fromkeys(options.values()):
+            read, scoring = taken(load_models, json.loads(each), SourceOptions, ScoreOptions)
+            models += load_models([answers for answers in options if options[answers] == each], scoring, read=read)
+        names = [model.name for model in models]
+        models = [one if names.count(one.name) == 1 else replace(one, name=str(one.path)) for one in models]
+        write_report(models, Path(path), ReportOptions())
     except InputError as problem:
         reporter.write_line(f"\n--paraconsist-report: {problem}", red=True)
         session.exitstatus = session.exitstatus or pytest.ExitCode.USAGE_ERROR
@@ -210,12 +223,15 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         from paraconsist.reporting.table import as_text, table
 
         columns = ("test", "set", "verdict", "measure", "value", "interval")
-        checks = table(_NAME, columns, [line[:-1] for line in lines], words=columns[:4])
+        checks = table(_NAME, columns, [line[:-2] for line in lines], words=columns[:4])
         terminalreporter.section(_NAME)
         terminalreporter.write_line(as_text([checks]))
 
 
 def _checked(terminalreporter: Any) -> list[tuple[str, ...]]:
-    """Return a line for each set that was checked: the test, what `Consistency` recorded of it, the answers' place."""
+    """Return a line for each set that was checked: the test, and what `Consistency` recorded of it.
+
+    Its last parts are the place of the answers, and how they are read and scored.
+    """
     reports = [one for some in terminalreporter.stats.values() for one in some if getattr(one, "when", "") == "call"]
     return [(one.nodeid, *line) for one in reports for key, line in one.user_properties if key == _NAME]

@@ -6,7 +6,6 @@ the order in which the task would have drawn them. Only the harness imports this
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -15,8 +14,8 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from paraconsist.errors import input_error
-from paraconsist.files import Json
-from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, About, WordingRow, original_config
+from paraconsist.files import Json, to_json
+from paraconsist.transforms.reworded_tasks import ADDED, ORIGINAL, About, WordingRow, original_config, read_wordings
 from paraconsist.transforms.rewording import KINDS, Prompt, reorder, reworded
 
 
@@ -27,10 +26,11 @@ class Reworded(ConfigurableTask):  # type: ignore[misc]  # whose signature says 
         """Return the task; `config` is its YAML, with what a group or the command line changed."""
         about = config["metadata"]["reworded"]
         original = original_config(about)
-        base: Any = original.pop("class", ConfigurableTask)
+        base = original.pop("class", ConfigurableTask)
         rows = Path(config["metadata"]["config_source"]).with_suffix(".jsonl")
         made = type("RewordedTask", (_Wordings, base), {"rows_file": rows, "about": about})
-        return made(config={**original, **{key: value for key, value in config.items() if key != "class"}})
+        shots = {**(original.get("fewshot_config") or {}), **config.get("fewshot_config", {})}
+        return made(config={**original, **{k: v for k, v in config.items() if k != "class"}, "fewshot_config": shots})
 
 
 class _Wordings(ConfigurableTask):  # type: ignore[misc]
@@ -46,7 +46,7 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
         self._drawn: tuple[tuple[str, int] | None, list[Any]] = (None, [])  # of a question and a number of examples
         super().__init__(*args, **options)
         originals = super().eval_docs
-        rows: list[WordingRow] = [*map(json.loads, self.rows_file.read_text(encoding="utf-8").splitlines())]
+        rows = read_wordings(self.rows_file)
         self._check(rows[-1], rows[-1]["question"] < len(originals))
         self._rows = {(row["bucket_id"], row["wording"]): row for row in rows}
         added = [{name: value for name, value in row.items() if name in ADDED} for row in rows]
@@ -115,8 +115,8 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
         if (value := changed.get(name)) is not None and value not in ((), []):
             return [*value] if isinstance(value, tuple) else value
         own = task_own()
-        if name == "text" and row is not None and not row["wording"]:
-            self._check(row, row.get("text", own) == own)
+        if name != "options" and row is not None and not row["wording"]:  # a key that was mended since, too
+            self._check(row, row.get(name) is None or to_json(row[name]) == to_json(own))  # type: ignore[literal-required]
         return own
 
     def doc_to_text(self, doc: Any, *args: Any) -> Any:

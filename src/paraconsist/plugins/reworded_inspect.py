@@ -5,7 +5,6 @@ Samples of wording 0 are the original's own, with their ids; solver, scorer, exa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from inspect_ai.scorer._scorer import scorer_metrics
 
 from paraconsist.plugins.inspect_ai import original
 from paraconsist.transforms.reworded_questions import input_of, load_original, question_of
-from paraconsist.transforms.reworded_tasks import ADDED, WordingRow
+from paraconsist.transforms.reworded_tasks import ADDED, WordingRow, read_wordings
 
 
 def reworded(file: str, spec: str, **parameters: object) -> Task:
@@ -29,7 +28,7 @@ def reworded(file: str, spec: str, **parameters: object) -> Task:
     place = Path(file)
     task = load_original(spec, place.parent, **parameters)
     samples = [*task.dataset]
-    rows: list[WordingRow] = [*map(json.loads, place.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines())]
+    rows = read_wordings(place.with_suffix(".jsonl"))
     for row in rows:
         number, answer = row["question"], row.get("answer")
         of_row = row.get("text"), row.get("options"), [answer] if isinstance(answer, str) else answer

@@ -90,7 +90,7 @@ def reword_inspect(spec: str, folder: Path, options: RewordOptions, write: Write
     questions = [question_of(sample) for sample in samples]
     if not any(text.strip() for text, _, _ in questions):
         raise input_error("reword", "source", "have samples that ask something", got=spec)
-    if taken := {*ADDED}.intersection(*(sample.metadata or () for sample in samples)):
+    if taken := {*ADDED}.intersection(name for sample in samples for name in sample.metadata or ()):
         must = f"have samples without the metadata {', '.join(ADDED)}, which wordings bring"
         raise input_error("reword", "source", must, got=sorted(taken))
     invalid = _invalid(task, samples)
@@ -121,7 +121,10 @@ def reword_table(
     """
     columns = re.sub(r"(^|,)answer=", r"\1expected=", ",".join(reading.columns))
     pairs = re.split(r",(?=\w+=)", columns) if columns else []
-    rows = load_rows(spec, Counter(), replace(reading, task=QUESTIONS.name, columns=pairs))
+    reading = replace(reading, task=QUESTIONS.name, columns=pairs)
+    rows = load_rows(spec, Counter(), reading)
+    if "answer" in rows.table.column_names and not any(rows.table["label"].to_pylist()):
+        rows = load_rows(spec, Counter(), replace(reading, columns=[*pairs, "expected=answer"]))
     originals = [group[0] for group in by_bucket(rows.table.to_pylist()).values()]
     choices = [each or [] for each in offered([row["choices"] for row in originals])]
     accepted = _texts([row["label"] or [] for row in originals], choices)

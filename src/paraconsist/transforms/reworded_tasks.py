@@ -6,9 +6,10 @@ task, which `paraconsist.plugins.reworded` runs: the task's own prompts for word
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -16,7 +17,7 @@ from itertools import islice
 from math import factorial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import yaml
 
@@ -26,6 +27,7 @@ from paraconsist.files import Json, staged, to_json, write_text
 from paraconsist.transforms.paraphrase.kept import is_in_another, language_of
 from paraconsist.transforms.rewording import (
     KINDS,
+    NAMES_LABELS,
     WRITTEN,
     Answer,
     Prompt,
@@ -33,6 +35,7 @@ from paraconsist.transforms.rewording import (
     common_descriptors,
     reorder,
     reworded,
+    settled,
     with_written,
 )
 
@@ -150,7 +153,7 @@ def wordings(
     is_english = language_of(" ".join(part for prompt in prompts[:50] for part in prompt.words)) in ("en", None)
     kinds = [kind for kind in options.chosen() if kind.name not in invalid and (is_english or not kind.english)]
     plan = [(v, kind) for v in range(3) for kind in kinds if v < (len(kind.variants) or factorial(n_shots) - 1)]
-    for question, prompt in enumerate(prompts):
+    for question, prompt in enumerate(settled(prompts)):
         first = WordingRow(question=question, bucket_id=str(question), role=ORIGINAL, wording=0, kind=ORIGINAL)
         if isinstance(prompt.answer, int) and contexts:
             first["gold_option"] = prompt.answer
@@ -200,6 +203,12 @@ def write_rows(
     return counts
 
 
+def read_wordings(file: Path) -> list[WordingRow]:
+    """Read what `write_rows` wrote, of which people may have deleted rows; texts may have separators of lines."""
+    with file.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines if line.strip()]
+
+
 def reword_lm_eval(
     name: str,
     folder: Path,
@@ -226,6 +235,9 @@ def reword_lm_eval(
             rows = [*wordings(prompts, options, invalid, task.config.num_fewshot or 0, task.multiple_input)]
             file, is_one = place / f"{task_name}{SUFFIX}.jsonl", len(loaded["tasks"]) == 1
             done[task_name] = write_rows(file, rows, options, invalid, is_one)
+            if task_name not in manager.task_index:
+                must, remedy = "be of tasks with files of their own", "Its group defines it: move it into a file."
+                raise input_error("reword", "source", must, got=task_name, remedy=remedy)
             path = manager.task_index[task_name].yaml_path.resolve()
             if path.is_relative_to(_tasks_folder()):  # which may be elsewhere on another machine
                 path = path.relative_to(_tasks_folder())
@@ -257,7 +269,8 @@ def _prompts(task: ConfigurableTask, limit: int | None) -> list[Prompt]:
     if task.OUTPUT_TYPE == "loglikelihood_rolling" or not any(prompt.text.strip() for prompt in prompts):
         remedy = "It scores whole texts, as perplexity does: reworded, these are other texts."
         raise input_error("reword", "source", "have a prompt", got=task.task_name, remedy=remedy)
-    stops = (task.config.generation_kwargs or {}).get("until", ()) if task.OUTPUT_TYPE == "generate_until" else ()
+    until = (task.config.generation_kwargs or {}).get("until", ()) if task.OUTPUT_TYPE == "generate_until" else ()
+    stops = [until] if isinstance(until, str) else until
     descriptors = common_descriptors((prompt.text for prompt in prompts), stops)
     return [replace(prompt, descriptors=descriptors) for prompt in prompts]
 
@@ -282,10 +295,12 @@ def _invalid(task: ConfigurableTask) -> dict[str, str]:
     config = task.config
     steps = [step["function"] for each in config.filter_list or () for step in each["filter"]]
     reads_document = config.process_results is not None or any(map(callable, steps)) or "multi_choice_regex" in steps
-    is_fixed = reads_document or type(task).process_results is not ConfigurableTask.process_results
+    has_key = (task.OUTPUT_TYPE, config.doc_to_choice is None) in (("multiple_choice", False), ("generate_until", True))
+    is_fixed = reads_document or not has_key or type(task).process_results is not ConfigurableTask.process_results
     names = {kind.name for kind in KINDS.values() if is_fixed and kind.moves_key}
     names |= KINDS.keys() - {"instruction", "shot_order"} if task.multiple_input else set()
-    is_named = config.doc_to_choice is None or "letter" in str(config.description)
+    described = str(config.description)
+    is_named = config.doc_to_choice is None or "letter" in described or NAMES_LABELS.search(described)
     return dict.fromkeys({*names, "option_labels"} if is_named else names, "")
 
 
@@ -295,7 +310,7 @@ def _tasks_folder() -> Path:
     return Path(tasks.__file__).resolve().parent
 
 
-def original_config(about: About) -> dict[str, object]:
+def original_config(about: About) -> dict[str, Any]:
     """Return the configuration of the task that was reworded, read from its YAML."""
     from lm_eval.tasks._yaml_loader import load_yaml
 
@@ -309,9 +324,21 @@ def _task_yaml(name: str, task: ConfigurableTask, about: About) -> str:
 
     config = original_config(about)
     own = task.config if "class" in config else TaskConfig(**config)
-    named = {each.name for each in fields(TaskConfig)} - {"task", "metadata", "dataset_kwargs", "fewshot_config"}
-    values = {name: getattr(task.config, name) for name in sorted(named)}
-    changed = {name: v for name, v in values.items() if not callable(v) and v != getattr(own, name)}
-    metadata = {"version": (task.config.metadata or {}).get("version", 0), "reworded": about}
+    named = {each.name for each in fields(TaskConfig)} - {"task", "metadata", "fewshot_config"}
+    changed = _changed(task.config, own, sorted(named))
+    if shots := _changed(task.config.fewshot_config, own.fewshot_config, vars(own.fewshot_config)):
+        changed["fewshot_config"] = shots
+    about_it = {name: value for name, value in (task.config.metadata or {}).items() if name != "config_source"}
     called = yaml.safe_dump({"task": f"{name}{SUFFIX}"}) + "class: !function paraconsist.plugins.reworded.Reworded\n"
-    return called + yaml.safe_dump({**changed, "metadata": metadata}, sort_keys=False)
+    try:
+        metadata = {"version": 0, **about_it, "reworded": about}
+        return called + yaml.safe_dump({**changed, "metadata": metadata}, sort_keys=False)
+    except yaml.representer.RepresenterError:
+        must, remedy = "have its functions in its own file", "Its group sets one: move that into the task's file."
+        raise input_error("reword", "source", must, got=name, remedy=remedy) from None
+
+
+def _changed(settings: object, own: object, names: Iterable[str]) -> dict[str, object]:
+    """Return the settings of a group for its task that are not the task's own, of which partials are copies."""
+    values = {name: getattr(settings, name) for name in names}
+    return {name: value for name, value in values.items() if repr(value) != repr(getattr(own, name))}

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from itertools import islice
+from itertools import chain, islice
 from math import factorial
 from random import Random
 from string import ascii_uppercase
@@ -39,6 +39,7 @@ class Prompt:
     originals: tuple[str, ...] = ()  # where options moved or have new labels: what the original calls each
     #: Are the options listed by the harness, below the text? Then `answer` is a list of letters, or texts, of options.
     is_unlisted: bool = False
+    is_settled: bool = True  # are the options that it lists surely those, and whole?
     written: tuple[str, ...] = ()  # whole texts in which a model put the question in other words
 
     @property
@@ -134,7 +135,7 @@ _NAMES_OPTIONS = re.compile(
     r"\b[A-Z],? (?:and|or|&) \(?[A-Z]\b|\b(?:options?|choices?|answers?|statements?) \(?[A-Z1-9]\b",
     re.IGNORECASE,
 )
-_NAMES_LABELS = re.compile(r"\([A-Z]\)|\b[A-H](?:, ?| (?:n?or|and|&) )[B-H]\b|\b(?i:option|choice|letter)s? \(?[A-H]\b")
+NAMES_LABELS = re.compile(r"\([A-Z]\)|\b[A-H](?:, ?| (?:n?or|and|&) )[B-H]\b|\b(?i:option|choice|letter)s? \(?[A-H]\b")
 
 
 def _columns(listed: Sequence[re.Match[str]]) -> tuple[list[str], list[str]]:
@@ -142,10 +143,36 @@ def _columns(listed: Sequence[re.Match[str]]) -> tuple[list[str], list[str]]:
     return [line[2] for line in listed], [line[4].strip() for line in listed]
 
 
+def settled(prompts: Sequence[Prompt]) -> list[Prompt]:
+    """Return a task's prompts, each with whether the options that it lists are surely options, and whole.
+
+    Where most go on with the same text after their options, another's last option has several lines. Numbers label
+    options where every written answer is one of them, or of their texts; else they count steps.
+    """
+    lists = [listing(prompt.text, len(prompt.options)) for prompt in prompts]
+    pairs = [(prompt, listed) for prompt, listed in zip(prompts, lists, strict=True) if listed]
+    rests = Counter(prompt.text[listed[-1].end() :] for prompt, listed in pairs)
+    usual = {rest for rest, n in rests.items() if 2 * n > rests.total()}
+    are_steps = any(
+        _bare(str(prompt.answer)) not in map(_bare, chain(*_columns(listed)))
+        for prompt, listed in pairs
+        if not prompt.options and listed[0][2] == "1"
+    )
+    vague = "1" if are_steps else ""
+    return [
+        replace(each, is_settled=not listed or (listed[0][2] != vague and usual <= {each.text[listed[-1].end() :]}))
+        for each, listed in zip(prompts, lists, strict=True)
+    ]
+
+
+def _bare(text: str) -> str:
+    return text.strip(" ().")
+
+
 def _shown(prompt: Prompt) -> list[re.Match[str]]:
     """Return the options that a prompt lists, if they can be told from what is scored and nothing names them."""
-    listed = listing(prompt.text, len(prompt.options))
-    if not listed or _NAMES_LABELS.search(prompt.text[: listed[0].start()] + prompt.text[listed[-1].end() :]):
+    listed = listing(prompt.text, len(prompt.options)) if prompt.is_settled else []
+    if not listed or NAMES_LABELS.search(prompt.text[: listed[0].start()] + prompt.text[listed[-1].end() :]):
         return []
     return listed if [*map(str.strip, prompt.options)] in ([], *_columns(listed)) else []
 
@@ -154,10 +181,10 @@ def _relisted(prompt: Prompt, order: Sequence[int], labels: Sequence[str]) -> Pr
     """Return a prompt with options in another order (the old place of each) and labels; None if the key names none."""
     listed, answer, options = listing(prompt.text, len(order)), prompt.answer, prompt.options
     old_labels, texts = _columns(listed)
-    bare, names = answer.strip(" ().") if isinstance(answer, str) else "", [*map(str.strip, options)] or old_labels
-    if isinstance(answer, int) and 0 <= answer < len(order):
+    bare, names = _bare(answer) if isinstance(answer, str) else "", [*map(str.strip, options)] or old_labels
+    if isinstance(answer, int) and 0 <= answer < len(options):  # without options it is a number
         answer = order.index(answer)
-    elif (bare in old_labels) == (bare in [text.strip(" ().") for text in texts]):  # which of the two is meant?
+    elif not bare or (bare in old_labels) == (bare in map(_bare, texts)):  # which of the two is meant?
         return None
     elif isinstance(answer, str) and bare in old_labels:
         answer = answer.replace(bare, labels[order.index(old_labels.index(bare))])
@@ -181,15 +208,16 @@ def reorder(n: int, rng: Random, number: int = 0) -> list[int]:
 def _unlisted_order(prompt: Prompt, rng: Random) -> Prompt | None:
     """Return a prompt whose options the harness lists in another order; the key is one letter, or texts of options."""
     options, answer, letters = prompt.options, prompt.answer, ascii_uppercase[: len(prompt.options)]
-    is_named = _NAMES_LABELS.search(prompt.text) or any(map(_NAMES_OPTIONS.search, options)) or listing(prompt.text)
+    is_named = NAMES_LABELS.search(prompt.text) or any(map(_NAMES_OPTIONS.search, options)) or listing(prompt.text)
     if is_named or len({*options}) < len(options) or len(letters) < len(options) or not isinstance(answer, list):
         return None
-    order = reorder(len(options), rng)
+    order, originals = reorder(len(options), rng), ""
     if answer in [[letter] for letter in letters]:
-        answer = [letters[order.index(letters.index(str(answer[0])))]]
+        originals = "".join(letters[i] for i in order)
+        answer = [letters[originals.index(str(answer[0]))]]
     elif not {*answer} <= {*options}:
         return None
-    return replace(prompt, options=tuple(options[i] for i in order), answer=answer)
+    return replace(prompt, options=tuple(options[i] for i in order), answer=answer, originals=(*originals,))
 
 
 def _order(prompt: Prompt, rng: Random) -> Prompt | None:
@@ -208,7 +236,7 @@ def _labels(prompt: Prompt, _: Random, *, number: int) -> Prompt | None:
     first = [first for first in ("1", "a", "A") if first != listed[0][2]][number]
     labels = _FIRST[first][: len(listed)]
     taken = re.compile(rf"\W*(?:[{labels}]{f'|{_COUNTS.pattern}' if first == '1' else ''})\W*", re.IGNORECASE)
-    if any(taken.fullmatch(line[4]) or _NAMES_LABELS.search(line[4]) for line in listed):  # which of the two is meant?
+    if any(taken.fullmatch(line[4]) or NAMES_LABELS.search(line[4]) for line in listed):  # which of the two is meant?
         return None
     return _relisted(prompt, range(len(listed)), labels)
 
@@ -221,6 +249,8 @@ def sentences(text: str) -> list[str]:
     return [match[0].strip() for match in _SENTENCE.finditer(text)]
 
 
+#: Before an option that is no line of a list; a Q is a question's.
+_ITEM = re.compile(r"(?:^[ \t]*(?:[-*•]|(?![Qq])\w[.)])|(?<![\w.])(?:\w\)|[A-H]\.))[ \t]*\Z", re.MULTILINE)
 _HEADING = re.compile(r"^[A-Z][\w ]{0,40}:\s+")
 _COUNTS = re.compile(rf"\b(?:{'|'.join(sorted(NUMBERS))}|one|both|half|pair|couple|dozens?)\b", re.IGNORECASE)
 #: A sentence with any of these is code, a formula, an option or a line of a form, which the rules cannot read.
@@ -238,6 +268,8 @@ def _by_rule(prompt: Prompt, _: Random, *, rule: Callable[[str], Iterable[str]],
                 if len(old.split()) < 3 or _NO_PROSE.search(old) or not old[0].isupper():
                     continue  # without capitals names cannot be told from other words
                 start = prompt.text.index(words) + sentence.start() + sentence[0].index(old)
+                if _ITEM.search(prompt.text[max(0, start - 9) : start]):
+                    continue
                 for new in rule(old):
                     text = prompt.text[:start] + new + prompt.text[start + len(old) :]
                     if is_kept(text):
