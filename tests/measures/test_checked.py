@@ -387,7 +387,7 @@ def test_errors_that_do_not_tell_answers_apart_correct_no_other_units():
     """All checked verdicts are no, and so are their labels: s = f = 0 once divided by 0."""
     checked = CheckedUnits.of([False] * 40, [0.0] * 40)
     found = rogan_gladen(CheckedUnits.of([False] * 100, [NAN] * 100), checked)
-    assert "sensitivity nan is not above its false-match rate 0.00" in found.refused
+    assert "one of its two errors is unknown" in found.refused
     assert math.isnan(found.corrected)
 
 

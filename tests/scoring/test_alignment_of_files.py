@@ -66,7 +66,7 @@ def test_one_answer_in_words_makes_no_other_kind_of_labels(tmp_path: Path) -> No
     rows = [f"{row // 3},{{}},{row // 3 % 2}" for row in range(60)]
     drawn, files = rng.integers(0, 2, (2, 60)).astype(str), {}
     for name, odd in {"a": "1", "words": "n/a", "empty": ""}.items():
-        answers = drawn[name != "a"].tolist()
+        answers = drawn[int(name != "a")].tolist()
         answers[7] = odd
         files[name] = tmp_path / f"{name}.csv"
         lines = [row.format(answer) for row, answer in zip(rows, answers, strict=True)]

@@ -198,7 +198,7 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], *, nested: bool = False) ->
 
     With `nested` columns that hold nothing but lists, or mappings, keep them.
     """
-    columns: dict[str, Any] = {}
+    columns: dict[str, pa.Array | list[Any]] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         if nested and {type(row.get(name)) for row in rows} - {type(None)} in ({list}, {tuple}, {dict}, {np.ndarray}):
             with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):

@@ -223,9 +223,9 @@ def noise_floor(
         error = estimates.standard_error["excess_inconsistency"]
         estimates.put("consistency_in_excess", (1.0 - high, 1.0 - low), error, units.n, None)
     estimates.note_undefined(values)
-    fields: dict[str, Any] = {"correctness_flip_rate": {}, "variance": {}}
-    fields |= {"inconsistency": excess, "excess_inconsistency": excess}
-    fields |= estimates.fields(values, bounds.method, avg="bucket", kinds="+".join(present), unparsed="refused")
+    absent = {"correctness_flip_rate": {}, "variance": {}, "inconsistency": excess, "excess_inconsistency": excess}
+    kinds_of_runs = "+".join(present)
+    fields = estimates.fields(absent | values, bounds.method, avg="bucket", kinds=kinds_of_runs, unparsed="refused")
     total = sum(fields["variance"].values())
     return NoiseFloorResult(
         consistency_in_excess=1.0 - excess,

@@ -26,11 +26,12 @@ class Reworded(ConfigurableTask):  # type: ignore[misc]  # whose signature says 
         """Return the task; `config` is its YAML, with what a group or the command line changed."""
         about = config["metadata"]["reworded"]
         original = original_config(about)
-        base = original.pop("class", ConfigurableTask)
+        base = original.get("class", ConfigurableTask)
         rows = Path(config["metadata"]["config_source"]).with_suffix(".jsonl")
         made = type("RewordedTask", (_Wordings, base), {"rows_file": rows, "about": about})
         shots = {**(original.get("fewshot_config") or {}), **config.get("fewshot_config", {})}
-        return made(config={**original, **{k: v for k, v in config.items() if k != "class"}, "fewshot_config": shots})
+        values = {name: value for name, value in {**original, **config}.items() if name != "class"}
+        return made(config={**values, "fewshot_config": shots})
 
 
 class _Wordings(ConfigurableTask):  # type: ignore[misc]

@@ -17,7 +17,7 @@ from itertools import islice
 from math import factorial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 import yaml
 
@@ -310,7 +310,7 @@ def _tasks_folder() -> Path:
     return Path(tasks.__file__).resolve().parent
 
 
-def original_config(about: About) -> dict[str, Any]:
+def original_config(about: About) -> Json:
     """Return the configuration of the task that was reworded, read from its YAML."""
     from lm_eval.tasks._yaml_loader import load_yaml
 
