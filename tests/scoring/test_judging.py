@@ -129,6 +129,26 @@ def test_labels_that_never_meet_are_refused_in_test_sets_and_comparisons(command
         assert "must use the gold labels" in command.refused(*call)
 
 
+@pytest.mark.faults
+def test_answers_that_the_log_s_own_metric_judged_need_not_meet(command: Command, tmp_path: Path) -> None:
+    """A log of a model whose every answer is wrong was refused, though its tool says of each that it is."""
+    path, answers = tmp_path / "samples_toy_2026-01-01T00-00-00.000000.jsonl", ["I think so", "maybe"]
+    rows = [
+        {
+            **{"doc_id": i, "doc": {"bucket_id": i // 3}, "target": ["yes", "no"][i // 3 % 2]},
+            **{"resps": [[answers[i % 2]]], "filtered_resps": [answers[i % 2]], "filter": "none"},
+            **{"exact_match": 0.0, "metrics": ["exact_match"]},
+        }
+        for i in range(36)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    result = scored(command, path, "--bucket", "doc.bucket_id")
+    assert result["measures"][PC]["accuracy"] == 0.0
+    assert result["wording"]["wording_change"] == pytest.approx(2 / 3)
+    named = ["--prediction", "filtered_resps", "--label", "target"]  # what the user names is compared
+    assert "must use the gold labels" in command.refused("score", path, "--bucket", "doc.bucket_id", *named)
+
+
 # ------------------------------------------------------------------------------------------ nothing to judge by
 
 PARSED = long(*((i % 2, [i % 2, 1]) for i in range(12)))

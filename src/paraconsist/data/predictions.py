@@ -83,7 +83,7 @@ class Metadata(TypedDict, total=False):
     strata: list[str]
     texts: list[str]  # columns of a log's texts
     model: Json
-    source: Json  # of a log: format, tool, version, file, metric
+    source: Json  # of a log: format, tool, version, file, metric, and whether that judged the answers
     inputs: InputCounts
     endpoint: Json  # what its answers came to, and the models that gave them
     set: str

@@ -141,7 +141,7 @@ def read_rows(
     values = None
     if VALUE in table.column_names:
         values = table[VALUE].fill_null(-1).to_numpy().astype(np.int64)
-    elif not predictions.label_names and has_gold.all():
+    elif not (predictions.label_names or predictions.metadata.get("source", {}).get("judged")) and has_gold.all():
         check_meeting(names.prediction, guesses, labels, ~unparsed, buckets)
     roles = (
         _roles(table, names, "relations" in predictions.metadata) if need_buckets else np.full(len(labels), "original")

@@ -300,7 +300,7 @@ def judged_rows(
         by_default=lambda: {} if question is None else {named[2]: as_texts(question)},
         name=name,
         model=model,
-        source={"version": version, "metric": metric, "reported": means.get(str(metric))},
+        source={"version": version, "metric": metric, "reported": means.get(str(metric)), "judged": metric is not None},
         notes=notes,
     )
 

@@ -132,7 +132,7 @@ def log_rows(
         by_default=lambda: _texts(fields.rows),
         name=walk(of_run, "task") or path.stem,
         model=walk(of_run, "model"),
-        source={**versions, "scorer": scorer, "reported": reported},
+        source={**versions, "scorer": scorer, "reported": reported, "judged": answers.right is not None},
         notes=notes,
     )
     return replace(rows, metadata={**rows.metadata, **own})

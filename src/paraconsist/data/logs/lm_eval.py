@@ -93,7 +93,7 @@ def read(path: Path, query: SourceOptions, texts: Sequence[str] | None = None) -
         by_default=lambda: _texts(fields),
         name=task if own is None else str(own),
         model=walk(results, "model_name") or walk(results, "config", "model_args"),
-        source={**versions, "filter": which, "metric": metric, "reported": reported},
+        source={**versions, "filter": which, "metric": metric, "reported": reported, "judged": right is not None},
         notes=notes,
     )
     return replace(rows, metadata={**rows.metadata, **asked})
