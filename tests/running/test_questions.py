@@ -175,8 +175,12 @@ def test_an_interrupt_in_a_notebook_sends_nothing_more(tmp_path):
 
     loop = asyncio.new_event_loop()
     with FaultyServer(write=lambda text, body: text, script=interrupts, delay=0.02) as server, closing(loop):
-        with pytest.raises(KeyboardInterrupt):
-            loop.run_until_complete(cell())
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a worker of pytest-xdist ignores it
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                loop.run_until_complete(cell())
+        finally:
+            signal.signal(signal.SIGINT, before)
         assert len(server.received) < 12
         loop.run_until_complete(cell())
         assert len(server.sent()) == len(set(server.sent())) == 40
