@@ -18,12 +18,10 @@ from hypothesis import HealthCheck, settings
 from paraconsist.errors import EXTRAS
 
 # Tests run on shared, slow machines: how long drawing an example takes there says nothing about the code.
-# With `--hypothesis-profile quick` properties are tried on a tenth of the examples (`make test-quick`), in CI on a
-# sixth.
+# With `--hypothesis-profile quick` (`make test-quick`), and in CI, properties are tried on a tenth of the examples.
 settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("shared machine"), max_examples=10)
-settings.register_profile("ci", settings.get_profile("shared machine"), max_examples=16)
-settings.load_profile("ci" if os.environ.get("CI") == "true" else "shared machine")
+settings.load_profile("quick" if os.environ.get("CI") == "true" else "shared machine")
 
 # Several workers share the cores: threads of theirs would wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
