@@ -555,7 +555,7 @@ def ranked(ranking: Ranking, results: Mapping[str, SetScores]) -> tuple[str, str
     claim = f"{listed(alike)} {'is' if len(alike) == 1 else 'are'} the steadiest of {of}"
     if not others:
         claim = f"Of {len(results)} models only {best} can be ranked"
-    sentence = minus(f"Steadiness {percent(ranking.steadiness[best], digits=0)} of 100{sure}")
+    sentence = minus(f"Steadiness {percent(round(ranking.steadiness[best], 9), digits=0)} of 100{sure}")
     values = {model: result.measures.get(PARAPHRASTIC.name, {}) for model, result in results.items()}
     sentence = _with_rivals(sentence, rivals, bool(others), values)
     if unranked := [model for model in {**ranking.unranked, **results} if model not in ranking.steadiness]:
@@ -578,7 +578,7 @@ def _on_one_scale(bars: Sequence[Bar], ranking: Ranking, results: Mapping[str, S
             continue
         ends = bounds(wording.confidence_interval, STEADINESS.key) or ()
         scale = tuple(100.0 * max(0.0, value) for value in (wording.above_chance, *ends))
-        value = minus(percent(wording.above_chance, digits=0))
+        value = minus(percent(round(wording.above_chance, 9), digits=0))  # 12.5 may come as 12.500000001
         groups = placed[bar.model] if len(letters) <= _MOST_GROUPS else ()
         made.append(replace(bar, value=value, scale=scale, accuracy=accuracy, groups=groups))
     return made
