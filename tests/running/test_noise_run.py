@@ -101,7 +101,7 @@ def test_a_share_of_all_rows_is_asked_again(finished):
     result = json.loads((finished / "results.json").read_text())["set"]["noise_floor"]
     assert result["flip_rate"] == {"numeric": 0.0}
     assert result["n_repeats"] == 2
-    assert "kinds:numeric|unparsed:own_class" in result["signature"]
+    assert "kinds:numeric|unparsed:wrong" in result["signature"]
 
 
 def test_a_finished_noise_floor_computes_nothing_again(place, finished):

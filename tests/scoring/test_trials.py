@@ -72,6 +72,42 @@ def test_answers_without_gold_have_a_noise_floor(of_text):
         assert floor[key] == pytest.approx(with_gold[key], abs=1e-12)
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("policy", ["wrong", "own_class", "drop_bucket"])
+def test_unread_answers_are_taken_in_the_noise_floor_as_in_the_finding_beside_it(policy):
+    """Of a model that is half unread the finding said 'asked again unchanged, answers differ' of another quantity."""
+    rows = answers(n_trials=2).rename(columns={"example_id": "wording"})
+    rows["prediction"] = rows["prediction"].map({0: "no", 1: "yes"}).mask((rows["bucket_id"] % 4 + rows["wording"]) < 2)
+    rows["label"] = "yes"
+    scores = pc.score(rows, trial="trial", example="wording", unparsed=policy)
+    (values,) = scores.to_dict().values()
+    floor, first = values["noise_floor"], rows[rows["trial"] == 0]
+    unread = set(first[first["prediction"].isna()]["bucket_id"])
+    kept = rows[~rows["bucket_id"].isin(unread)] if policy == "drop_bucket" else rows
+
+    def differ(one, two):
+        return policy == "wrong" if one == two == "" else one != two
+
+    of_bucket = {"flips": [], "changes": []}
+    for _, bucket in kept.sort_values(["wording", "trial"]).groupby("bucket_id"):
+        given = bucket["prediction"].fillna("").to_numpy().reshape(3, 2).tolist()
+        of_bucket["flips"].append(np.mean([differ(*two) for two in given]))
+        pairs = [(a, b) for i in range(3) for j in range(i) for a in given[i] for b in given[j]]
+        of_bucket["changes"].append(np.mean([differ(*pair) for pair in pairs]))
+    flips, changes = (np.mean(shares) for shares in of_bucket.values())
+    assert floor["flip_rate"]["decoding"] == pytest.approx(flips, abs=1e-12)
+    assert floor["wording_change"] == pytest.approx(changes, abs=1e-12)
+    assert f"|unparsed:{policy}|" in floor["signature"]
+    assert f"asked again unchanged, answers differ {100 * flips:.1f} % of the time" in str(scores)
+
+
+def test_without_a_bucket_that_could_be_read_and_was_asked_again_there_is_no_noise_floor():
+    rows = answers(n_trials=2).query("trial == 0 or bucket_id == 3").astype({"prediction": object})
+    rows.loc[(rows["bucket_id"] == 3) & (rows["trial"] == 0), "prediction"] = None
+    (values,) = pc.score(rows, trial="trial", unparsed="drop_bucket").to_dict().values()
+    assert values.get("noise_floor") is None
+
+
 @pytest.mark.parametrize("name", [int, str, lambda number: number + 8, lambda number: f"{number + 8}"])
 def test_the_order_of_rows_decides_nothing_where_trials_are_numbered(tmp_path, name):
     rows = answers(n_trials=5)

@@ -13,7 +13,7 @@ from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import mark_unparsed, read_rows
 from paraconsist.data.store import content_identity
-from paraconsist.data.tables import column_of, numeric, values_of
+from paraconsist.data.tables import column_of, is_among, numeric, values_of
 from paraconsist.errors import input_error
 from paraconsist.measures.noise_floor import noise_floor
 from paraconsist.measures.results import Result, parse_signature
@@ -68,11 +68,15 @@ def split_trials(predictions: Predictions, bucket: str, example: str, trial: str
     return replace(predictions, table=table.filter(pa.array(is_first))), again
 
 
-def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **intervals: Any) -> Result:
+def score_noise(
+    main: Predictions, again: Repeats, columns: SourceOptions, policy: str = "own_class", **intervals: Any
+) -> Result | None:
     """Return the noise floor of a set: flip rates at no change, what wording adds to them, the variance split.
 
-    That is what `paraconsist.measures.noise_floor.noise_floor` returns (`intervals` are its options); two answers that
-    could not be read are the same answer here. InputError if a column is missing, or the rows are not of this run.
+    That is what `paraconsist.measures.noise_floor.noise_floor` returns (`intervals` are its options). Answers that
+    could not be read are taken as `policy` says, as for what is said of the run itself: under ``drop_bucket`` the
+    buckets count in which it could read all. None if that leaves nothing that was asked again. InputError if a column
+    is missing, or the rows are not of this run.
     """
     table, example = again.predictions.table, again.example
     for name in (again.run, again.kind, example):
@@ -95,8 +99,12 @@ def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **int
     inputs = [f"{bucket}\x00{text}" for bucket, text in zip(buckets.tolist(), texts, strict=True)]
     first = {key: row for row, key in reversed(list(enumerate(zip(runs, inputs, strict=True))))}
     kept = np.array(sorted(first.values()), dtype=np.intp)
+    if policy == "drop_bucket":
+        kept = kept[~is_among(buckets, np.unique(np.asarray(one.buckets)[one.unparsed]))[kept]]
+    if not any(runs[row] != 0 for row in kept):
+        return None
     result = noise_floor(
-        mark_unparsed(answers, unparsed, labels)[kept],
+        mark_unparsed(answers, unparsed, labels, each=policy != "own_class")[kept],
         labels[kept] if one.has_gold.all() and two.has_gold.all() else None,
         buckets[kept],
         *([values[row] for row in kept] for values in (inputs, runs, kinds)),
@@ -104,7 +112,7 @@ def score_noise(main: Predictions, again: Repeats, columns: SourceOptions, **int
         groups=None if groups is None else groups[kept],
         **intervals,
     )
-    return replace(result, signature=str(parse_signature(result.signature).replace(unparsed="own_class")))
+    return replace(result, signature=str(parse_signature(result.signature).replace(unparsed=policy)))
 
 
 def same_run(main: Predictions, again: Predictions) -> bool:

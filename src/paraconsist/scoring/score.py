@@ -495,7 +495,8 @@ def _score_source(source: Source, options: ScoreOptions, training: pa.Table | No
             kept = of_its_rows(source, kept) if source.target else kept
             repeats = replace(again, predictions=kept)
             main, other = compared_together(source.predictions, repeats.predictions, source.columns)
-            floor = score_noise(main, replace(repeats, predictions=other), source.columns, **options.intervals)
+            repeats = replace(repeats, predictions=other)
+            floor = score_noise(main, repeats, source.columns, options.policy, **options.intervals)
     return replace(scored, warnings=tuple(notes), noise_floor=floor)
 
 

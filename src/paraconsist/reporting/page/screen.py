@@ -476,13 +476,16 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
             "noise floor",
         )
     elif (floor := result.noise_floor) is None:
-        asked = "Asked once" if result.source.noise is None else "Asked again, but not about paraphrases"
+        asked = (
+            "Asked once" if result.source.noise is None else "Asked again, but not about paraphrases that could be read"
+        )
         yield f"{asked}: how often answers flip when nothing changes (the noise floor) is unknown.", "noise floor"
     else:
         rates = ", ".join(f"{percent(rate, digits=2)} % ({kind})" for kind, rate in floor["flip_rate"].items())
-        own = floor.get("excess_wording_change")
-        of_change = f"; {percent(own)} points of the change between wordings are above that" if known(own) else ""
-        of_change = "; the change between wordings is not above that" if known(own) and own <= 0.0 else of_change
+        own, of_change = floor.get("excess_wording_change"), ""
+        if known(own):
+            amount = f"{percent(own)} points of the change between wordings are" if own > 0.0 else ""
+            of_change = f"; {amount or 'the change between wordings is not'} above that"
         yield f"Asked again unchanged (the noise floor), answers flip in {rates}{of_change}.", "noise floor"
     policies = []
     quantity, values = result.headline_by_policy(spec)
