@@ -1,6 +1,7 @@
 """Files that do not quite match are compared: agents with another number of runs, labels as numbers and as text."""
 
 import json
+import random
 import re
 from pathlib import Path
 
@@ -78,3 +79,19 @@ def test_one_answer_in_words_makes_no_other_kind_of_labels(tmp_path: Path) -> No
     named = tmp_path / "named.csv"
     named.write_text(files["a"].read_text().replace(",1", ",yes").replace(",0", ",no"))
     refuses("`label` must be of one kind in all files", pc.compare, files["a"], named)
+
+
+@pytest.mark.faults
+def test_the_steadiness_of_the_sentence_is_that_beside_the_bar(tmp_path: Path, command: Command) -> None:
+    """12.5, summed in two orders, was 13 in the one and 12 in the other."""
+    draw, files = random.Random(0), []
+    for name, n_runs in (("a", 4), ("b", 3)):
+        keys = [(task, run) for task in range(12) for run in range(n_runs)]
+        drawn = [(key, int(draw.random() < 0.6), ["search", "buy"][: 1 + draw.randrange(2)]) for key in keys]
+        rows = [{"task_id": task, "trial": run, "reward": won, "calls": of} for (task, run), won, of in drawn]
+        files.append(tmp_path / f"{name}.jsonl")
+        files[-1].write_text("\n".join(map(json.dumps, rows)))
+    command.out("report", *files, "--output", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    (said,) = set(re.findall(r"Steadiness (\d+) of 100", page))
+    assert re.findall(r'aria-label="(\S+) of 100"', page)[0] == said == "12"

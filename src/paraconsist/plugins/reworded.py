@@ -117,7 +117,8 @@ class _Wordings(ConfigurableTask):  # type: ignore[misc]
             return [*value] if isinstance(value, tuple) else value
         own = task_own()
         if name != "options" and row is not None and not row["wording"]:  # a key that was mended since, too
-            self._check(row, row.get(name) is None or to_json(row[name]) == to_json(own))  # type: ignore[literal-required]
+            written = {**row}.get(name)
+            self._check(row, written is None or to_json(written) == to_json(own))
         return own
 
     def doc_to_text(self, doc: Any, *args: Any) -> Any:

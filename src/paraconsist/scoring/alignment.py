@@ -130,7 +130,8 @@ def _of_one_kind(rows_of: Mapping[str, Rows]) -> Mapping[str, Rows]:
     for name, rows in rows_of.items():
         labels, answers = ([*map(str, column.tolist())] for column in (rows.labels, rows.predictions))
         allowed = rows.allowed and [[*map(str, rule)] for rule in rows.allowed]
-        text = replace(rows, labels=np.array(labels), predictions=np.array(answers), allowed=allowed)
+        places = rows.places and tuple(map(str, rows.places))
+        text = replace(rows, labels=np.array(labels), predictions=np.array(answers), allowed=allowed, places=places)
         written[name] = rows if is_text(rows.labels) else text
     return written
 
