@@ -462,7 +462,7 @@ def _said(statements: Sequence[str], probabilities: Any) -> str:
 def noise(name: str, floor: Values) -> Table:
     """Return how often answers flip when nothing changes, and how often under paraphrase."""
     of_answers = {
-        "wording_change": "different answers to two wordings",
+        "wording_change": "different answers to two wordings, over all runs",
         "excess_wording_change": "of that, in excess of the noise",
     }
     of_right = {
