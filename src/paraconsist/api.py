@@ -60,7 +60,7 @@ def run(
         Of questions in free text: when two answers are the same, and when one is the same as an accepted one, as for
         `score` (`paraconsist list --comparers`); by default what the file says, else ``text``.
     limit : int, optional
-        The first buckets of each set only.
+        The first whole buckets of each set, up to so many rows (one bucket at least).
     **options
         Fields of `paraconsist.running.options.LoadOptions` (``revision``, ``dtype``, ``max_length`` ...) and
         `RunOptions` (``label_map``, ``device``, ``batch_tokens``, ``noise_floor`` ...); of a function those of
@@ -73,26 +73,15 @@ def run(
     Run
         Its ``score()`` returns `Scores`. Of several models a mapping of their names to runs.
     """
-    from paraconsist.data.bucket_sets import (
-        BucketSet,
-        bucket_set_from_table,
-        declared_label_names,
-        load_bucket_set,
-        of_one_kind,
-        one_split,
-        renamed_columns,
-    )
-    from paraconsist.data.tables import are_rows, in_arrow
+    from paraconsist.data.bucket_sets import load_bucket_sets
     from paraconsist.entry_points import load_function, names_function
-    from paraconsist.errors import input_error, renamed, unknown_option
+    from paraconsist.errors import input_error, unknown_option
     from paraconsist.models.endpoint.settings import EndpointSettings
     from paraconsist.reporting.result import Run
     from paraconsist.running.by_name import read_models
     from paraconsist.running.functions import Function, run_function
     from paraconsist.running.options import LoadOptions, PromptOptions, RunOptions, SetOptions
 
-    column = [f"{field}={own}" for field, own in column.items()] if isinstance(column, Mapping) else column
-    stratum = [stratum] if isinstance(stratum, str) else stratum
     kinds = (Function, LoadOptions, RunOptions, EndpointSettings, PromptOptions)
     names: dict[Any, set[str]] = {kind: {option.name for option in fields(kind)} - {"urls"} for kind in kinds}
     known = {*signature(run).parameters, *chain.from_iterable(names.values())} - {"options", "call"}
@@ -100,25 +89,10 @@ def run(
         if name not in known:
             raise unknown_option("run", name, known)
 
-    def loaded(source: Any, number: int) -> BucketSet:
-        if isinstance(source, BucketSet):
-            return source
-        with renamed("run", path="sets", dataset="sets"):
-            if isinstance(source, (str, Path)):
-                named: Any = {"stratum": stratum, "column": column}
-                return load_bucket_set(source, task=task, data_dir=data_dir, split=split, **named)
-            if hasattr(source, "num_columns"):
-                source = one_split(source, split)
-            name = f"table-{number}" if number else "table"
-            read = of_one_kind(lambda: in_arrow(source, "run"), lambda: source.to_dict("records"))
-            table = renamed_columns(read, column, "run")
-            names = declared_label_names(table)
-            return bucket_set_from_table(table, name=name, task=task, label_names=names, named=stratum)
-
     @cache
     def load() -> list[BucketSet]:
-        sources: Sequence[Any] = sets if isinstance(sets, (list, tuple)) and not are_rows(sets) else [sets]
-        return [loaded(one, number).limited(limit).compared_by(same, right) for number, one in enumerate(sources)]
+        read: Any = {"task": task, "data_dir": data_dir, "split": split, "stratum": stratum, "column": column}
+        return [one.limited(limit).compared_by(same, right) for one in load_bucket_sets(sets, **read)]
 
     def one(model: Any, output: Path, options: Json, *, is_last: bool = True) -> Run:
         if names_function(model):

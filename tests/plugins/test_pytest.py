@@ -190,6 +190,24 @@ def test_the_report_reads_answers_as_the_test_did(tmp_path):
     assert json.loads(kept[0][1][-1])["same"] == "number"
 
 
+@pytest.mark.faults
+def test_buckets_of_several_sets_and_of_a_table():
+    """A mark of two sets was "must be the name of a set", and one with an option of the run a TypeError."""
+    rows = pd.DataFrame([{"bucket_id": f"q{i // 2}", "prompt": f"How long, {i}?"} for i in range(20)])
+    made = {}
+    mark = pytest.mark.paraconsist(["sample:defeasible_nli", rows], limit=6, same="number", output="run").mark
+    node = SimpleNamespace(get_closest_marker=lambda name: mark)
+    plugin.pytest_generate_tests(
+        SimpleNamespace(
+            definition=node,
+            fixturenames=["bucket"],
+            parametrize=lambda name, values, ids: made.update(zip(ids, values, strict=True)),
+        )
+    )
+    assert [*made] == ["sample:defeasible_nli-sample.000", "table-1-q0", "table-1-q1", "table-1-q2"]
+    assert [row["question"] for row in made["table-1-q2"]] == ["How long, 4?", "How long, 5?"]
+
+
 @pytest.mark.slow
 @pytest.mark.faults
 @pytest.mark.parametrize(

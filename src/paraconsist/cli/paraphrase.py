@@ -237,8 +237,9 @@ def say_refined(refined: Refined, settings: GeneratorSettings, skipped: Counter[
     """Print what was generated and kept, and why the rest was not."""
     for reason, n in skipped.most_common():
         say_status(f"rows left out {n:,}: {reason}")
+    rate = f" ({100 * refined.acceptance_rate:.1f} %)" * bool(refined.n_judged)
     say_status(
-        f"{refined.n_accepted:,} of {refined.n_judged:,} candidates accepted ({100 * refined.acceptance_rate:.1f} %), "
+        f"{refined.n_accepted:,} of {refined.n_judged:,} candidates accepted{rate}, "
         f"for {len(refined.accepted):,} distinct originals, up to {settings.keep} each; "
         f"{plural(refined.n_calls, 'call')}"
         + (f", {refined.n_unused:,} candidates not needed" if refined.n_unused else ""),

@@ -31,7 +31,16 @@ from paraconsist.data.prompts import (
     wrong_value,
 )
 from paraconsist.data.rows import ROLES, allowed_labels, labels_in
-from paraconsist.data.tables import ENDINGS, PARAPHRASE_KEY, joined, json_rows, read_table, table_of_rows
+from paraconsist.data.tables import (
+    ENDINGS,
+    PARAPHRASE_KEY,
+    are_rows,
+    in_arrow,
+    joined,
+    json_rows,
+    read_table,
+    table_of_rows,
+)
 from paraconsist.data.tasks import QUESTIONS, TASKS, Task, get_task, infer_task, input_ids
 from paraconsist.data.writing import file_in_folder
 from paraconsist.errors import InputError, check_whole, first_line, input_error, renamed
@@ -227,6 +236,38 @@ def load_bucket_set(
         split=split,
         named=builder.config.strata,
     )
+
+
+def load_bucket_sets(
+    sets: Any,
+    *,
+    task: str | None = None,
+    data_dir: str | None = None,
+    split: str = "test",
+    stratum: str | Sequence[str] = (),
+    column: Sequence[str] | Mapping[str, str] = (),
+) -> Iterator[BucketSet]:
+    """Load what `paraconsist.run` takes as `sets`: names, bucket sets and tables in memory, or one of them."""
+    column = [f"{field}={own}" for field, own in column.items()] if isinstance(column, Mapping) else column
+    stratum = [stratum] if isinstance(stratum, str) else stratum
+    for number, source in enumerate(sets if isinstance(sets, (list, tuple)) and not are_rows(sets) else [sets]):
+        named: Any = {"task": task, "split": split, "stratum": stratum, "column": column}
+        with renamed("run", path="sets", dataset="sets"):
+            if isinstance(source, (str, Path)):
+                source = load_bucket_set(source, data_dir=data_dir, **named)
+            elif not isinstance(source, BucketSet):
+                source = _from_memory(source, f"table-{number}" if number else "table", **named)
+        yield source
+
+
+def _from_memory(
+    source: Any, name: str, task: str | None, split: str, stratum: Sequence[str], column: Sequence[str]
+) -> BucketSet:
+    if hasattr(source, "num_columns"):
+        source = one_split(source, split)
+    read = of_one_kind(lambda: in_arrow(source, "run"), lambda: source.to_dict("records"))
+    table = renamed_columns(read, column, "run")
+    return bucket_set_from_table(table, name=name, task=task, label_names=declared_label_names(table), named=stratum)
 
 
 def is_file_of_rows(name: str) -> bool:

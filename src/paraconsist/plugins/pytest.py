@@ -182,12 +182,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make a test of each bucket of the mark's set where a test has an argument `bucket`."""
     options = _of_mark(metafunc.definition)
     if options and "bucket" in metafunc.fixturenames:
-        import paraconsist as pc
+        from paraconsist.data.bucket_sets import load_bucket_sets
 
-        limit = options.pop("limit", None)
+        which = {name: options[name] for name in (*_OF_SETS, "stratum") if name in options and name != "limit"}
+        sets = [*load_bucket_sets(options.get("sets"), **which)]
         buckets: dict[str, list[Any]] = {}
-        for row in pc.load_bucket_set(options.pop("sets", None), **options).limited(limit).table.to_pylist():
-            buckets.setdefault(row["bucket_id"], []).append(row)
+        for one in sets:
+            for row in one.limited(options.get("limit")).table.to_pylist():
+                name = f"{one.name}-{row['bucket_id']}" if len(sets) > 1 else row["bucket_id"]
+                buckets.setdefault(name, []).append(row)
         metafunc.parametrize("bucket", buckets.values(), ids=buckets)
 
 
