@@ -400,12 +400,16 @@ def test_lists_in_a_csv_as_json_python_or_numpy_write_them(tmp_path, as_cell):
 
 @pytest.mark.faults
 @pytest.mark.parametrize("split", ["test", "train"])
-def test_a_split_in_csv_is_read_as_the_file_alone(tmp_path, split):
+@pytest.mark.parametrize("folder", [".", "data"])
+def test_a_split_in_csv_is_read_as_the_file_alone(tmp_path, split, folder):
     """The `datasets` library made one question of 007 and 7, and a missing answer of NA."""
-    (tmp_path / "train.csv").write_text("bucket_id,question,expected\n07,Who?,1e5\n7,Where?,NA\n")
-    (tmp_path / "test.csv").write_text("bucket_id,question,expected\n007,Who?,1e5\n7,Where?,NA\n")
-    rows, alone = pc.load_bucket_set(tmp_path, split=split), pc.load_bucket_set(tmp_path / f"{split}.csv")
-    for column in ("bucket_id", "question", "label"):
+    (place := tmp_path / folder).mkdir(exist_ok=True)
+    (place / "train.csv").write_text("bucket_id,question,expected,level\n07,Who?,1e5,1\n7,Where?,NA,\n")
+    (place / "test.csv").write_text("bucket_id,question,expected,level\n007,Who?,1e5,1\n7,Where?,NA,\n")
+    rows, alone = (
+        pc.load_bucket_set(each, split=split, stratum="level") for each in (tmp_path, place / f"{split}.csv")
+    )
+    for column in ("bucket_id", "question", "label", "level"):
         assert rows.table[column].to_pylist() == alone.table[column].to_pylist()
     assert (rows.name, rows.split, rows.table["label"].to_pylist()) == (tmp_path.stem, split, [["1e5"], ["NA"]])
 

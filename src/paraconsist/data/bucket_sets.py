@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from paraconsist.data.tables import (
     json_rows,
     read_table,
     table_of_rows,
+    typed_cells,
 )
 from paraconsist.data.tasks import QUESTIONS, TASKS, Task, get_task, infer_task, input_ids
 from paraconsist.data.writing import file_in_folder
@@ -377,7 +379,7 @@ def _a_row_each(table: pa.Table, prefix: str) -> pa.Table:
 
 
 def _from_datasets(source: str, config: str | None, split: str, column: Sequence[str], **more: Any) -> BucketSet:
-    from datasets import ClassLabel, load_dataset, load_from_disk
+    from datasets import ClassLabel, Features, Value, load_dataset, load_from_disk
     from datasets.exceptions import DatasetsError
 
     is_folder = Path(source).is_dir()
@@ -391,13 +393,21 @@ def _from_datasets(source: str, config: str | None, split: str, column: Sequence
     mode = "reuse_cache_if_exists" if is_folder else "reuse_dataset_if_exists"
     try:
         is_saved = is_folder and any((Path(source) / name).is_file() for name in _SAVED)
-        rows = load_from_disk(source) if is_saved else load_dataset(source, config, split=split, download_mode=mode)
+        if is_saved:
+            rows, is_csv = load_from_disk(source), False
+        else:
+            load = partial(load_dataset, source, config, split=split, download_mode=mode)
+            rows = load()
+            if is_csv := rows.info.builder_name == "csv":  # where the library takes 007 for 7, NA for a missing text
+                kinds = rows.features.items()
+                text = {name: Value("string") if isinstance(kind, Value) else kind for name, kind in kinds}
+                rows = load(features=Features(text), keep_default_na=False)
     except (OSError, ValueError, DatasetsError) as problem:
         got, remedy = f"{source}:{config}" if config else source, f"It said: {first_line(problem.__cause__ or problem)}"
         raise input_error("run", "dataset", "be loadable with datasets.load_dataset", got=got, remedy=remedy) from None
     rows = one_split(rows, split)
     label = rows.features.get(dict(pair.split("=", 1) for pair in column if "=" in pair).get("label", "label"))
-    table = _arrow(rows)
+    table = typed_cells(_arrow(rows)) if is_csv else _arrow(rows)
     if is_folder and (file := file_in_folder(Path(source))) is not None:  # whose metadata the library leaves out
         table = table.replace_schema_metadata(pq.read_schema(file).metadata)
     return bucket_set_from_table(

@@ -482,6 +482,14 @@ def _check_swallowed(columns: list[pa.ChunkedArray], delimiter: str) -> None:
                 raise ValueError(f"{held}: is a quote left open?")
 
 
+def typed_cells(table: pa.Table) -> pa.Table:
+    """Return a table of CSV, all text, with the numbers, true and false that `read_table` finds in it."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) and not pa.types.is_null((column := _typed(table[i])[0]).type):
+            table = table.set_column(i, field.name, column)
+    return unquoted_columns(table)
+
+
 def _typed(texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
     """Return cells as whole numbers or true and false if all have that form, and whether the numbers have a ``.0``.
 
