@@ -291,6 +291,14 @@ def test_names_that_are_no_inference_labels_need_opposites() -> None:
     assert fooling_rate(["no"], ["yes"], ["yes"], ["a"], opposites={"yes": "no", "no": "yes"}).strict == 1.0
 
 
+def test_an_unread_answer_is_no_label_that_needs_an_opposite() -> None:
+    """One -1 among the answers, and 0, 1, 2 had no opposites any more."""
+    result = fooling_rate([-1, 2, 0], [0, 0, 0], [0, 0, 0], ["a", "b", "c"])
+    assert (result.relaxed, result.strict) == (2 / 3, 1 / 3)
+    with pytest.raises(InputError, match="`opposites` must be given where labels are not 0, 1, 2"):
+        fooling_rate([-1, 1], [1, 1], [1, -1], ["a", "b"])
+
+
 def test_presets_are_the_published_ones() -> None:
     assert PRESETS == {"paper": (None, 0), "code": (5, 5)}
 

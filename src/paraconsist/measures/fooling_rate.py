@@ -148,7 +148,9 @@ def fooling_rate(
     columns = code_columns(function, labels, {"buckets": buckets}, groups=per_row)
     checked, divided = columns.columns, partition(columns.columns["buckets"])
     ids, names, predicted, original, gold = _items(function, columns, divided, originals)
-    opposite_of, warnings = _opposites(function, opposites, names, checked["references"].kind)
+    opposite_of, warnings = _opposites(
+        function, opposites, names, {names[code] for code in gold}, checked["references"].kind
+    )
     used = _first_rows(divided, k)
     item, answers, n = divided.codes[used], predicted[used], len(original)
     changes = answers != original[item]
@@ -265,11 +267,12 @@ def _first_rows(divided: Partition, k: int | None) -> Any:
 
 
 def _opposites(
-    function: str, opposites: Mapping[Any, Any] | None, labels: list[Any], kind: str
+    function: str, opposites: Mapping[Any, Any] | None, labels: list[Any], of_gold: set[Any], kind: str
 ) -> tuple[dict[Any, Any], list[str]]:
     """Return label to opposite, checked or by default, and warnings."""
     if opposites is None:
-        return _default_opposites(function, labels, kind)
+        answered = labels if -1 in of_gold else [label for label in labels if label != -1]  # which is an unread answer
+        return _default_opposites(function, answered, kind)
     if not isinstance(opposites, Mapping):
         raise input_error(function, "opposites", "map labels to labels", got=opposites)
     for label, other in opposites.items():
