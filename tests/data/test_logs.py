@@ -191,6 +191,11 @@ def test_other_shapes_of_lm_eval(tmp_path):
 
     assert all(label == prediction == 1 for _, label, prediction in measures(rewritten(tmp_path, "yes_no", several)))
 
+    def said(row: dict[str, Any]) -> None:  # the target is a field of true and false, which the tool takes for 1 and 0
+        row["target"] = str(row["target"] == "1")
+
+    assert measures(rewritten(tmp_path, "yes_no", said)) == wanted
+
 
 @pytest.mark.parametrize("target", ["5", "[1, 5]", "[]"])
 def test_a_target_that_is_no_choice_is_refused(tmp_path, target):

@@ -356,6 +356,8 @@ def _gold(
             readings.append(np.array([*map(int, target)], dtype=np.intp))
     with suppress(ValueError):
         readings.append(np.array([row.index(text.strip()) for row, text in zip(rows, target, strict=True)]))
+    if {*target} <= {"True", "False"}:  # as the tool takes them, numbers
+        readings.append(np.array([text == "True" for text in target], dtype=np.intp))
     sizes = np.array([len(row) for row in rows])
     readings = [reading for reading in readings if (reading < sizes).all()]
     for reading in readings:
