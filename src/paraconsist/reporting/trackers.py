@@ -34,9 +34,10 @@ def check_tracker(tracker: str) -> None:
 def log_results(results: Mapping[str, Any], tracker: str) -> str:
     """Log ``Scores.to_dict()`` to ``"mlflow"`` or ``"trackio"``; return a line that says where it is.
 
-    A number's name is ``SET/MEASURE/KEY``, its interval's ends are ``..._low`` and ``..._high``; undefined is nan.
-    ``SET/MEASURE/signature``, the model, the sets and this package's version are tags in MLflow, the configuration in
-    trackio. Paths of this machine are left out (`paraconsist.data.sharing`). An active run of MLflow takes the numbers.
+    A number's name is ``SET/MEASURE/KEY``, of mappings ``.../KEY/PART``, its interval's ends are ``..._low`` and
+    ``..._high``; undefined is nan. ``SET/MEASURE/signature``, the model, the sets and this package's version are tags
+    in MLflow, the configuration in trackio. Paths of this machine are left out (`paraconsist.data.sharing`). An active
+    run of MLflow takes the numbers.
     InputError if the tracker is not installed or does not take them.
     """
     check_tracker(tracker)
@@ -57,15 +58,21 @@ def log_results(results: Mapping[str, Any], tracker: str) -> str:
 def _part(name: str, result: Mapping[str, Any]) -> Part:
     signatures: dict[str, str] = {}
     numbers: dict[str, float] = {}
-    of_wordings = {"wording": result["wording"]} if result.get("wording") else {}
-    for measure, values in {**result["measures"], **of_wordings}.items():
-        start, ends = re.sub(_REFUSED, "_", f"{name}/{measure}"), values["confidence_interval"]
-        signatures[f"{start}/signature"] = values["signature"]
-        for key, value in values.items():
-            if key in ends or isinstance(value, (int, float)):
+    others = {"wording": result.get("wording"), "noise": result.get("noise_floor")}
+    others |= {f"checked/{rate}": of for rate, of in (result.get("checked") or {}).get("rates", {}).items()}
+    for measure, values in {**result["measures"], **{key: of for key, of in others.items() if of}}.items():
+        start, ends = f"{name}/{measure}", values["confidence_interval"]
+        signatures |= {f"{start}/{key}": of for key, of in values.items() if key == "signature"}
+        parts = {f"{key}/{part}": one for key, of in values.items() if isinstance(of, dict) for part, one in of.items()}
+        for key, value in {**values, **parts}.items():
+            if key in ends or (key in values and isinstance(value, (int, float))):
                 three = zip(("", "_low", "_high"), (value, *ends.get(key, ())), strict=False)
                 numbers |= {f"{start}/{key}{end}": math.nan if one is None else float(one) for end, one in three}
-    return signatures, numbers
+    return _allowed(signatures), _allowed(numbers)
+
+
+def _allowed(named: Mapping[str, Any]) -> dict[str, Any]:
+    return {re.sub(_REFUSED, "_", name): value for name, value in named.items()}
 
 
 def _to_mlflow(name: str, identity: Mapping[str, str], parts: Sequence[Part]) -> str:
@@ -76,7 +83,8 @@ def _to_mlflow(name: str, identity: Mapping[str, str], parts: Sequence[Part]) ->
         mlflow.set_tags(dict(identity))
         for signatures, numbers in parts:  # MLflow takes 1000 numbers and 100 tags at a time
             mlflow.set_tags(signatures)
-            mlflow.log_metrics(numbers)
+            for start in range(0, len(numbers), 1000):
+                mlflow.log_metrics(dict([*numbers.items()][start : start + 1000]))
     experiment = mlflow.get_experiment(run.info.experiment_id).name
     return f"run {run.info.run_name} of experiment {experiment} in {mlflow.get_tracking_uri()}"
 
