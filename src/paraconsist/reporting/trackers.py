@@ -19,7 +19,7 @@ from paraconsist._version import __version__
 from paraconsist.data.sharing import public, public_name
 from paraconsist.errors import InputError, check_choice, extras, first_line
 
-_REFUSED = r"[^0-9A-Za-z_\-. :/]"  # in MLflow's names
+_REFUSED = re.compile(r"[^0-9A-Za-z_\-. :/]")  # in MLflow's names
 Part = tuple[dict[str, str], dict[str, float]]  # of one set: signatures, numbers
 
 
@@ -61,18 +61,15 @@ def _part(name: str, result: Mapping[str, Any]) -> Part:
     others = {"wording": result.get("wording"), "noise": result.get("noise_floor")}
     others |= {f"checked/{rate}": of for rate, of in (result.get("checked") or {}).get("rates", {}).items()}
     for measure, values in {**result["measures"], **{key: of for key, of in others.items() if of}}.items():
-        start, ends = f"{name}/{measure}", values["confidence_interval"]
+        start, ends = _REFUSED.sub("_", f"{name}/{measure}"), values["confidence_interval"]
         signatures |= {f"{start}/{key}": of for key, of in values.items() if key == "signature"}
         parts = {f"{key}/{part}": one for key, of in values.items() if isinstance(of, dict) for part, one in of.items()}
         for key, value in {**values, **parts}.items():
             if key in ends or (key in values and isinstance(value, (int, float))):
                 three = zip(("", "_low", "_high"), (value, *ends.get(key, ())), strict=False)
-                numbers |= {f"{start}/{key}{end}": math.nan if one is None else float(one) for end, one in three}
-    return _allowed(signatures), _allowed(numbers)
-
-
-def _allowed(named: Mapping[str, Any]) -> dict[str, Any]:
-    return {re.sub(_REFUSED, "_", name): value for name, value in named.items()}
+                of_key = {end: math.nan if one is None else float(one) for end, one in three}
+                numbers |= {_REFUSED.sub("_", f"{start}/{key}{end}"): number for end, number in of_key.items()}
+    return signatures, numbers
 
 
 def _to_mlflow(name: str, identity: Mapping[str, str], parts: Sequence[Part]) -> str:
@@ -83,8 +80,7 @@ def _to_mlflow(name: str, identity: Mapping[str, str], parts: Sequence[Part]) ->
         mlflow.set_tags(dict(identity))
         for signatures, numbers in parts:  # MLflow takes 1000 numbers and 100 tags at a time
             mlflow.set_tags(signatures)
-            for start in range(0, len(numbers), 1000):
-                mlflow.log_metrics(dict([*numbers.items()][start : start + 1000]))
+            mlflow.log_metrics(numbers)
     experiment = mlflow.get_experiment(run.info.experiment_id).name
     return f"run {run.info.run_name} of experiment {experiment} in {mlflow.get_tracking_uri()}"
 

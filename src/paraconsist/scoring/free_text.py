@@ -66,13 +66,12 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     if accepted is not None:
         labels = [" ".join(texts[0].split())[:_LONGEST] for texts in accepted]
         is_right = _are_right(answers, accepted, judge, choices, columns.label)
-        firsts = [texts[0] if comparer.is_transitive else None for texts in accepted]
-        of_gold = compare_within(firsts, buckets, comparer, choices)
-        before = values = _joined(found, np.flatnonzero(is_right), buckets, of_gold)
+        gold = compare_within([t[0] if comparer.is_transitive else None for t in accepted], buckets, comparer, choices)
+        before = values = _joined(found, np.flatnonzero(is_right), buckets, gold)
         if (by_hand >= 0).any():
             literal = _are_right(answers, accepted, get_comparer("text"), choices, columns.label)
             is_right = right_by_hand(is_right, literal, by_hand, buckets)
-            values = _joined(found, np.flatnonzero(is_right), buckets, of_gold)
+            values = _joined(found, np.flatnonzero(is_right), buckets, gold)
         columns_of[columns.label] = pa.array(labels, pa.string())
         columns_of[ACCEPTED] = pa.array(accepted, pa.list_(pa.string()))
     more: Metadata = {**metadata, "same": same, "right": right, "same_pairs": None, "label_names": []}
@@ -104,8 +103,8 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
         if len(answers) >= _FEW and read and not is_right.any():
             notes.append(f"no answer is right by `{right}` ({read[0]}): is another meant?")
         names = [  # a wrong answer's is not the gold label
-            gold if ok else f"{name} (another)" if name == gold else name
-            for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)
+            label if ok else f"{name} (another)" if name == label else name
+            for name, label, ok in zip(names, labels, is_right.tolist(), strict=True)
         ]
     unread = values < 0
     columns_of[columns.prediction] = pa.array(names, pa.string(), mask=unread)
@@ -261,11 +260,7 @@ def _read_as(value: Any) -> str:
 
 
 def _joined(found: Compared, right: NDArray[np.intp], buckets: NDArray[np.intp], gold: Compared) -> NDArray[np.intp]:
-    """Return what was read in the answers, the `right` ones of a bucket being one value.
-
-    It is what was read in the bucket's `gold` answer, which other problems may share; where that is nothing, it is the
-    bucket's own.
-    """
+    """Return what was read; in the `right` answers of a bucket what was in its `gold` one, else a value of its own."""
     values, n = found.values.copy(), len(buckets)
     known = {value: number for number, value in enumerate(found.known)}
     for row in right.tolist():

@@ -330,10 +330,7 @@ def by_roles(source: Source, options: SourceOptions, *, is_only: bool = True) ->
 
 
 def with_measures(sets: Mapping[str, Source], measures: Sequence[str] | None) -> dict[str, Source]:
-    """Return the sets; of those that were one file, only those that the measures are about where some are.
-
-    InputError if some are, and a measure is about none of them.
-    """
+    """Return the sets; of those that were one file, those that the measures are about; one about none is refused."""
     targets, present = {name: _target_of(name) for name in measures or ()}, [of.target for of in sets.values()]
     about = {name: of for name, of in sets.items() if not targets or of.target in (None, *targets.values())}
     if about and None not in present and (others := [name for name, of in targets.items() if of not in present]):
