@@ -65,6 +65,8 @@ def test_the_difference_that_so_many_problems_show(compare, tmp_path: Path) -> N
         assert low < 0 < high
         shown = f"{100 * (1.95996 + 0.84162) / 1.95996 * (high - low) / 2:.1f} points in {symbol}."
         assert f"80 % of tests find a true difference of {shown}" in " ".join(compare.done(*files).split())
+    few = [csv(tmp_path / f"{seed}-few.csv", answers(seed, 0.2)[:20]) for seed in (0, 1)]
+    assert "80 % of tests" not in compare.done(*few)  # below six problems: they found one of 142.9 points
     assert "only accuracies are compared, and a margin has no verdict" in compare.done(*files, "--margin", 0.02)
     assert "80 % of tests" not in compare.done(files[0], csv(tmp_path / "bad.csv", answers(1, 0.9)[rows]))
 

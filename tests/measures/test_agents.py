@@ -200,6 +200,9 @@ def test_outcomes_of_a_coin(k: int) -> None:
     assert result.outcome_consistency_published == pytest.approx(1 / k, abs=1e-12)
     assert result.outcome_consistency == pytest.approx(0.0, abs=1e-12)
     assert not result.confidence_interval["outcome_consistency"][0] < -1.0
+    of_pc = pc.paraphrastic_consistency(success, np.ones_like(success), tasks)
+    error = 2.0 * of_pc.standard_error["paraphrastic_consistency_unbiased"]
+    assert result.standard_error["outcome_consistency"] == pytest.approx(error, rel=1e-9)
     assert result.trajectory_consistency == 1.0
     rng = np.random.default_rng(k)
     success, tasks = rng.integers(0, 2, 20_000 * k), np.repeat(np.arange(20_000), k)

@@ -70,13 +70,14 @@ def test_flip_rates_are_those_of_a_loop_over_pairs() -> None:
 
 @pytest.mark.parametrize("has_gold", [True, False])
 def test_changes_of_wording_are_those_of_a_loop_over_pairs_of_wordings(has_gold: bool) -> None:
-    """Five labels, buckets of 1 to 4 wordings of which the first is the original, and runs that asked a share."""
+    """Five labels, 1 to 4 wordings, the first being the original, and runs that asked a share (of bucket 7 all do)."""
     rng = np.random.default_rng(6)
     rows: dict[str, list[Any]] = {name: [] for name in ("predictions", "buckets", "examples", "repeats", "roles")}
     for bucket in range(15):
         for wording in range(bucket % 4 + 1):
             for run in range(3):
-                if run == 0 or (bucket + run) % 3 or not wording:  # some repeats ask the originals alone
+                asks = run == 0 or (bucket + run) % 3 or not wording  # some repeats ask the originals alone
+                if wording != run if bucket == 7 else asks:
                     cells = int(rng.integers(5)), bucket, f"{bucket}.{wording}", run
                     for column, cell in zip(rows, (*cells, "paraphrase" if wording else "original"), strict=True):
                         rows[column].append(cell)
@@ -86,7 +87,7 @@ def test_changes_of_wording_are_those_of_a_loop_over_pairs_of_wordings(has_gold:
     changes = []
     for _, bucket_rows in table.groupby("buckets"):
         n = bucket_rows.examples.nunique()
-        whole = [run for run, answers in bucket_rows.groupby("repeats") if len(answers) == n]
+        whole = [run for run, answers in bucket_rows.groupby("repeats") if len(answers) == n] or range(3)
         answers = {
             example: of.predictions.tolist()
             for example, of in bucket_rows[bucket_rows.repeats.isin(whole)].groupby("examples")

@@ -318,6 +318,9 @@ def test_the_choice_of_the_best_and_worst_wording_is_in_the_interval():
     apart = prompt_sensitivity(**crossed(200, 3, effect=0.4), n_resamples=999)
     low, high = apart.confidence_interval["spread"]
     assert (0.2 < low < 0.4 < high < 0.6, apart.spread_p_value) == (True, 0.001)
+    two = prompt_sensitivity(**crossed(60, 2, effect=0.4))  # whose deviation is half of a difference
+    half_width = stats.t.ppf(1.0 - 0.025 / 2.0, 59) * two.standard_error["variant_deviation"]
+    assert two.confidence_interval["variant_deviation"][0] == pytest.approx(two.spread / 2.0 - half_width, rel=0.03)
 
 
 @pytest.mark.faults

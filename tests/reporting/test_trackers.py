@@ -112,6 +112,22 @@ def test_score_logs_every_number_to_both(command, mlflow, tmp_path, monkeypatch,
     assert f"logged to trackio: run answers of project {names}" in err
 
 
+@pytest.mark.faults
+def test_pass_hat_k_the_noise_floor_and_checked_rates_are_logged(mlflow, monkeypatch):
+    """They were in no tracker."""
+    logged = {}
+    monkeypatch.setitem(trackers._LOGGERS, "mlflow", lambda *given: logged.update(given[2][0][1]) or "")
+    runs = {"task": [*"aabb"], "run": [1, 2] * 2, "success": [1, 1, 1, 0], "calls": [["find"]] * 4}
+    pc.score(runs).log_to("mlflow")
+    assert [logged[f"predictions/trajectory_consistency/pass_hat_n/{k}"] for k in "12"] == [0.75, 0.5]
+    rows = {"bucket_id": [*"aaabb"], "example_id": [*"11234"], "trial": [1, 2, 1, 1, 1], "prediction": [*"yyyny"]}
+    results = pc.score(rows, label=None, trial="trial").to_dict()
+    rates = {"accuracy": {"corrected": 0.5, "refused": "", "confidence_interval": {"corrected": [0.4, 0.6]}}}
+    trackers.log_results({name: {**one, "checked": {"rates": rates}} for name, one in results.items()}, "mlflow")
+    assert [logged[f"predictions/noise/{key}"] for key in ("flip_rate/decoding", "wording_change")] == [0.0, 0.5]
+    assert logged["predictions/checked/accuracy/corrected_high"] == 0.6
+
+
 def test_an_active_run_of_mlflow_takes_the_numbers(mlflow, tmp_path):
     rows = {"bucket_id": [1, 1, 2, 2], "label": [0, 0, 1, 1], "prediction": [0, 1, 1, 1]}
     scores = pc.score(rows)

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.commands import write
+from helpers.errors import refuses
 from helpers.score_roles import GOOD, rows, scored
 
 import paraconsist as pc
@@ -317,3 +318,6 @@ def test_measures_of_a_file_of_several_are_each_of_its_rows_and_columns_of_model
         ("paraphrase", measures[:1]),
         ("negation", measures[1:]),
     ]
+    for other in ("symmetric_inconsistency", "fooling_rate"):  # of which nothing was said
+        refuses(f"got '{other}'", pc.score, table, prediction="a", measures=[*measures, other])
+        refuses(f"got '{other}'", pc.compare, table, prediction=["a", "b"], measures=[*measures, other])

@@ -174,9 +174,9 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
         notes.append(f"All pairs together (max-T): interval of the first line {ends}, p {p_of_all}.")
     ends_of = ((q.symbol, both) for q, _, _, of_line, _ in _lines(pair) if q.is_share and (both := bounds(of_line)))
     symbol, (low, high) = next(ends_of, ("", (1.0, 1.0)))
-    if low <= 0.0 <= high and "|level:0.95|" in result["signature"]:
-        least = percent(_FOUND * (high - low) / 2.0)
-        notes.append(f"With this many problems, 80 % of tests find a true difference of {least} points in {symbol}.")
+    if low <= 0.0 <= high and "|level:0.95|" in result["signature"] and (least := _FOUND * (high - low) / 2.0) < 1.0:
+        found = f"80 % of tests find a true difference of {percent(least)} points in {symbol}."
+        notes.append(f"With this many problems, {found}")
     if comparison.n_comparisons > 1:
         corrected = p_value(pair.corrected_p_value, undefined="-")
         notes.append(f"p of the first line, {correction_words(comparison)}: {corrected}")

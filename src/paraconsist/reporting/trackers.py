@@ -19,7 +19,7 @@ from paraconsist._version import __version__
 from paraconsist.data.sharing import public, public_name
 from paraconsist.errors import InputError, check_choice, extras, first_line
 
-_REFUSED = r"[^0-9A-Za-z_\-. :/]"  # in MLflow's names
+_REFUSED = re.compile(r"[^0-9A-Za-z_\-. :/]")  # in MLflow's names
 Part = tuple[dict[str, str], dict[str, float]]  # of one set: signatures, numbers
 
 
@@ -34,9 +34,10 @@ def check_tracker(tracker: str) -> None:
 def log_results(results: Mapping[str, Any], tracker: str) -> str:
     """Log ``Scores.to_dict()`` to ``"mlflow"`` or ``"trackio"``; return a line that says where it is.
 
-    A number's name is ``SET/MEASURE/KEY``, its interval's ends are ``..._low`` and ``..._high``; undefined is nan.
-    ``SET/MEASURE/signature``, the model, the sets and this package's version are tags in MLflow, the configuration in
-    trackio. Paths of this machine are left out (`paraconsist.data.sharing`). An active run of MLflow takes the numbers.
+    A number's name is ``SET/MEASURE/KEY``, of mappings ``.../KEY/PART``, its interval's ends are ``..._low`` and
+    ``..._high``; undefined is nan. ``SET/MEASURE/signature``, the model, the sets and this package's version are tags
+    in MLflow, the configuration in trackio. Paths of this machine are left out (`paraconsist.data.sharing`). An active
+    run of MLflow takes the numbers.
     InputError if the tracker is not installed or does not take them.
     """
     check_tracker(tracker)
@@ -57,14 +58,17 @@ def log_results(results: Mapping[str, Any], tracker: str) -> str:
 def _part(name: str, result: Mapping[str, Any]) -> Part:
     signatures: dict[str, str] = {}
     numbers: dict[str, float] = {}
-    of_wordings = {"wording": result["wording"]} if result.get("wording") else {}
-    for measure, values in {**result["measures"], **of_wordings}.items():
-        start, ends = re.sub(_REFUSED, "_", f"{name}/{measure}"), values["confidence_interval"]
-        signatures[f"{start}/signature"] = values["signature"]
-        for key, value in values.items():
-            if key in ends or isinstance(value, (int, float)):
+    others = {"wording": result.get("wording"), "noise": result.get("noise_floor")}
+    others |= {f"checked/{rate}": of for rate, of in (result.get("checked") or {}).get("rates", {}).items()}
+    for measure, values in {**result["measures"], **{key: of for key, of in others.items() if of}}.items():
+        start, ends = _REFUSED.sub("_", f"{name}/{measure}"), values["confidence_interval"]
+        signatures |= {f"{start}/{key}": of for key, of in values.items() if key == "signature"}
+        parts = {f"{key}/{part}": one for key, of in values.items() if isinstance(of, dict) for part, one in of.items()}
+        for key, value in {**values, **parts}.items():
+            if key in ends or (key in values and isinstance(value, (int, float))):
                 three = zip(("", "_low", "_high"), (value, *ends.get(key, ())), strict=False)
-                numbers |= {f"{start}/{key}{end}": math.nan if one is None else float(one) for end, one in three}
+                of_key = {end: math.nan if one is None else float(one) for end, one in three}
+                numbers |= {_REFUSED.sub("_", f"{start}/{key}{end}"): number for end, number in of_key.items()}
     return signatures, numbers
 
 

@@ -66,11 +66,12 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     if accepted is not None:
         labels = [" ".join(texts[0].split())[:_LONGEST] for texts in accepted]
         is_right = _are_right(answers, accepted, judge, choices, columns.label)
-        before = values = _joined(found, np.flatnonzero(is_right), buckets, is_transitive=comparer.is_transitive)
+        gold = compare_within([t[0] if comparer.is_transitive else None for t in accepted], buckets, comparer, choices)
+        before = values = _joined(found, np.flatnonzero(is_right), buckets, gold)
         if (by_hand >= 0).any():
             literal = _are_right(answers, accepted, get_comparer("text"), choices, columns.label)
             is_right = right_by_hand(is_right, literal, by_hand, buckets)
-            values = _joined(found, np.flatnonzero(is_right), buckets, is_transitive=comparer.is_transitive)
+            values = _joined(found, np.flatnonzero(is_right), buckets, gold)
         columns_of[columns.label] = pa.array(labels, pa.string())
         columns_of[ACCEPTED] = pa.array(accepted, pa.list_(pa.string()))
     more: Metadata = {**metadata, "same": same, "right": right, "same_pairs": None, "label_names": []}
@@ -102,8 +103,8 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
         if len(answers) >= _FEW and read and not is_right.any():
             notes.append(f"no answer is right by `{right}` ({read[0]}): is another meant?")
         names = [  # a wrong answer's is not the gold label
-            gold if ok else f"{name} (another)" if name == gold else name
-            for name, gold, ok in zip(names, labels, is_right.tolist(), strict=True)
+            label if ok else f"{name} (another)" if name == label else name
+            for name, label, ok in zip(names, labels, is_right.tolist(), strict=True)
         ]
     unread = values < 0
     columns_of[columns.prediction] = pa.array(names, pa.string(), mask=unread)
@@ -258,18 +259,13 @@ def _read_as(value: Any) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
-def _joined(
-    found: Compared, right: NDArray[np.intp], buckets: NDArray[np.intp], *, is_transitive: bool
-) -> NDArray[np.intp]:
-    """Return what was read in the answers, the `right` ones of a bucket being one value.
-
-    Of a transitive comparer it is the value of the first, which other problems may share; else one of the bucket's own.
-    """
-    values, of_bucket = found.values.copy(), len(found.known) + np.arange(int(buckets.max(initial=0)) + 1)
-    if is_transitive:
-        read = right[values[right] >= 0][::-1]  # of several the last that is set stays: the first
-        of_bucket[buckets[read]] = values[read]
-    values[right] = of_bucket[buckets[right]]
+def _joined(found: Compared, right: NDArray[np.intp], buckets: NDArray[np.intp], gold: Compared) -> NDArray[np.intp]:
+    """Return what was read; in the `right` answers of a bucket what was in its `gold` one, else a value of its own."""
+    values, n = found.values.copy(), len(buckets)
+    known = {value: number for number, value in enumerate(found.known)}
+    for row in right.tolist():
+        own, read = n + len(found.known) + int(buckets[row]), int(gold.values[row])
+        values[row] = own if read < 0 else known.setdefault(gold.known[read], 2 * n + len(known))
     return values
 
 

@@ -330,14 +330,16 @@ def by_roles(source: Source, options: SourceOptions, *, is_only: bool = True) ->
 
 
 def with_measures(sets: Mapping[str, Source], measures: Sequence[str] | None) -> dict[str, Source]:
-    """Return the sets; of those that were one file, only those that the measures are about where some are."""
-    targets = {*map(_target_of, measures or ())}
-    about = {name: source for name, source in sets.items() if not targets or source.target in (None, *targets)}
+    """Return the sets; of those that were one file, those that the measures are about; one about none is refused."""
+    targets, present = {name: _target_of(name) for name in measures or ()}, [of.target for of in sets.values()]
+    about = {name: of for name, of in sets.items() if not targets or of.target in (None, *targets.values())}
+    if about and None not in present and (others := [name for name, of in targets.items() if of not in present]):
+        raise input_error("score", "measure", f"be about rows of {' or '.join(map(str, present))}", got=others[0])
     return about or dict(sets)
 
 
 def _target_of(measure: str) -> str:
-    return CATALOGUE[measure].target if measure in CATALOGUE else PARAPHRASE
+    return (measure in CATALOGUE and CATALOGUE[measure].target) or PARAPHRASE  # where others are refused
 
 
 def about_its_rows(source: Source, measures: Sequence[str] | None) -> Sequence[str] | None:

@@ -174,6 +174,9 @@ def _run_rows(
         seen[str(of)] = seen.get(str(of), -1) + 1
         trials.append(seen[str(of)] if run.get(str(trial)) is None else run[str(trial)])
         succeeded.append(None if won is None else bool(won >= _NEARLY_ONE))
+    # runs that were made at once stand in the order in which they ended, and the first of each task are compared
+    order = numeric(pa.array(map(str, trials), pa.string())).to_numpy(zero_copy_only=False).argsort(kind="stable")
+    runs, trials, succeeded = ([of[row] for row in order] for of in (runs, trials, succeeded))
     called, notes = [_with_arguments(calls_of(run.get(str(calls))), run.get(ARGUMENTS)) for run in runs], [*notes]
     if n := succeeded.count(None):
         notes.append(f"{n} of {len(runs)} runs of {path.name} have no reward: they count as failed here")
