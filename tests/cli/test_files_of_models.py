@@ -103,6 +103,7 @@ def test_every_file_is_on_the_pages(tmp_path, command):
     command.out("report", *files, "--output", page, *FAST)
     assert all(word in page.read_text(encoding="utf-8") for word in ("snli", "atomic", "bow", "large"))
     command.out("report", *files, "--site", site, *FAST, "--set", "s", "--set", "s", "--set", "t", "--set", "t")
+    assert "1 model," in command.out("report", files[0], "--site", tmp_path / "one", *FAST)
     assert "2 models" in command.out("leaderboard", *files, "--output", board, *FAST)
     for folder in (site, board):
         assert len(list((folder / "models").iterdir())) == 2

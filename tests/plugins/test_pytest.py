@@ -104,12 +104,12 @@ def test_unused_it_imports_nothing_and_says_nothing(repository):
 
 @pytest.mark.faults
 def test_different_wrong_answers_flip(tmp_path):
-    """It said "0 of 20 buckets flip" of a model that never gives an answer twice."""
+    """It said "0 of 20 buckets flip", and of the value "pc 100.0", of a model that never gives an answer twice."""
     rows = ["bucket_id,prediction,label", *(f"{b},{b}.{k},-1" for b in range(20) for k in range(3))]
     path = tmp_path / "answers.csv"
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     fixture = Consistency(tmp_path, lambda key, value: None, {})
-    with pytest.raises(pytest.fail.Exception, match="20 of 20 buckets flip"):
+    with pytest.raises(pytest.fail.Exception, match=r"wording_change 100.0 .*\n20 of 20 buckets flip"):
         fixture.assert_consistent(path, condition="wording_change <= 10%", same="number")
 
 

@@ -436,6 +436,9 @@ def test_labels_are_planned_against_problems(command, run, tmp_path):
     out = command.out(*given, "--half-width", "0.05", "--label-cost", "5")
     assert f"{labels:,} labels and {problems:,} buckets" in out
     assert re.search("60 buckets +120 buckets +240 buckets", out)
+    frame = pd.read_csv(run)
+    frame.assign(group_id=frame["bucket_id"]).to_csv(run, index=False)  # as in runs: each problem is its own context
+    assert re.search("60 buckets +120 buckets +240 buckets", command.out(*given))
     for options, sentence in (
         (("--half-width", "0"), "`--half-width` must lie"),
         (("--half-width", "0.05", "--bucket-cost", "0", "--paraphrase-cost", "0"), "`--bucket-cost` must be above 0"),
@@ -509,7 +512,7 @@ def test_no_sheet_of_labels_and_no_table_as_a_sheet(command, run, tmp_path):
 def test_a_sheet_is_not_replaced_nor_read_where_it_says_nothing(command, run, tmp_path):
     sheet, given = tmp_path / "pairs.csv", (run, "--same", "tokens")
     unmarked = drawn(command, run, "--n", "40", output=sheet)
-    nobody = "`--checked` must have yes or no in at least one row; got 0. Nobody has filled in"
+    nobody = "`--checked` must have yes or no in at least one row; got 0. Nobody has filled in the column same or right"
     assert nobody in command.refused("score", *given, "--checked", unmarked)
     mark(sheet, same=same)
     assert "not be there already" in command.refused("sheet", *given, "--output", sheet)

@@ -123,6 +123,14 @@ def test_bad_conditions(condition, said):
     refuses(said, lambda: check(parse_conditions(condition), ONE))
 
 
+@pytest.mark.parametrize("measures", [None, ("prompt_sensitivity",)])
+def test_more_draws_than_there_are_runs(measures):
+    """It said "Give `measure` prompt_sensitivity", also where that was given."""
+    runs = {"task": [1, 1, 2, 2], "run": [1, 2] * 2, "success": [True, False, True, True], "calls": [["a"]] * 4}
+    scores = pc.score(runs, measures=measures)
+    refuses(r"got 'pass_hat_9'. Perhaps pass_hat_2\? Known", lambda: scores.gate("pass_hat_9 > 0"))
+
+
 def test_whose_key():
     with pytest.raises(InputError, match=r"say whose inconsistency.*symmetric_inconsistency.inconsistency"):
         check(parse_conditions("inconsistency < 1"), TWO)

@@ -149,9 +149,9 @@ def _label_plans(
 
     label_cost, bucket_cost, paraphrase_cost = costs
     asked, columns_of = source.predictions.table, source.columns
-    has_contexts = columns_of.group in asked.column_names
-    unit, name = ("contexts", columns_of.group) if has_contexts else ("buckets", columns_of.bucket)
-    n_buckets, n_units = (len(asked[each].unique()) for each in (columns_of.bucket, name))
+    sampled = columns_of.group if columns_of.group in asked.column_names else columns_of.bucket
+    n_buckets, n_units = (len(asked[each].unique()) for each in (columns_of.bucket, sampled))
+    unit = "contexts" if n_units < n_buckets else "buckets"
     problem_cost = (bucket_cost * n_buckets + paraphrase_cost * asked.num_rows) / n_units
     if half_width is not None:
         check_fraction("plan", "half_width", half_width)

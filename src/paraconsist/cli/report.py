@@ -12,7 +12,7 @@ from typing import Any
 from paraconsist.cli.ends import say_status, state
 from paraconsist.cli.options import argument, echo
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, plural
 from paraconsist.scoring.options import ScoreOptions
 
 NAME = option(None, "Name of the model of each file or run folder, once for each in order.")
@@ -120,7 +120,7 @@ def report(
 
     with _progress() as progress:
         written = write_site(models, site, options, space=space, progress=progress, spread=do_all)
-    echo(f"{written.index}: {written.n_models} models, {written.n_bytes / 1e6:.1f} MB in all.")
+    echo(f"{written.index}: {plural(written.n_models, 'model')}, {written.n_bytes / 1e6:.1f} MB in all.")
 
 
 def _say(written: Any, plots: Path | None) -> None:
@@ -164,7 +164,7 @@ def leaderboard(
     pages |= {"names": name or (), "sets": set_ or ()}
     with _progress() as progress:
         written = write(*inputs, output=output, progress=progress, **pages, **vars(scoring), **vars(read))
-    echo(f"{written.index}: {written.n_models} models, {written.n_bytes / 1e6:.1f} MB in all.")
+    echo(f"{written.index}: {plural(written.n_models, 'model')}, {written.n_bytes / 1e6:.1f} MB in all.")
 
 
 def space(

@@ -89,7 +89,8 @@ class Consistency:
         checks = scores.checks(" and ".join(conditions), against=against, margin=margin)
         for name in dict.fromkeys(one.set_name for one in checks):
             mine = [replace(one, worst=()) for one in checks if one.set_name == name]  # `_flips` names them
-            passed, number = all(one.passed for one in mine), _number(scores, name)
+            of_wording = all(one.condition.quantity.startswith("wording_change") for one in mine)
+            passed, number = all(one.passed for one in mine), _number(scores, name, of_wording)
             read = str(scores.opened.path or ""), json.dumps(_of_scoring(options), default=str)
             self._record(_NAME, [name, "pass" if passed else "FAIL", *number, *read])
             if not passed:
@@ -113,16 +114,16 @@ def _of_scoring(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in known}
 
 
-def _number(scores: Scores, name: str) -> list[str]:
-    """The headline of a set's first measure: what it is, its value and its interval, in per cent."""
+def _number(scores: Scores, name: str, of_wording: bool) -> list[str]:
+    """The wording change, or the headline of a set's first measure: name, value and interval, in per cent."""
     from paraconsist.measures.catalogue import CATALOGUE
     from paraconsist.reporting.formatting import interval, percent
 
     measure, keys = next(iter(scores.to_dict()[name]["measures"].items()))
     spec, wording = CATALOGUE[measure], scores.sets[name].wording
     key, called = scores.sets[name].headline(spec).key, spec.short
-    if key != spec.headline and wording is not None:  # there are no gold labels
-        keys, called = wording, key
+    if wording is not None and (of_wording or key != spec.headline):  # no gold labels
+        keys, key, called = wording, "wording_change", "wording_change"
     return [called, percent(keys[key]), interval(keys["confidence_interval"].get(key))]
 
 

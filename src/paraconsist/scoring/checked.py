@@ -289,7 +289,7 @@ def read_checked(paths: str | Path | Iterable[str | Path], policy: str = "wrong"
             buckets = [bucket, of_row.get("bucket_id_2", bucket)][: len(ends)]
             found[kind].append(Line(row, f"{number}.{pair}", of_set, model, buckets, wordings, *texts, given, weight))
     if not any(mark is not None for lines in found.values() for line in lines for mark in line.marks):
-        remedy = "Nobody has filled in `same` or `right` yet."
+        remedy = "Nobody has filled in the column same or right yet."
         raise input_error("score", "checked", "have yes or no in at least one row", got=0, remedy=remedy)
     return {kind: lines for kind, lines in found.items() if lines}
 

@@ -176,8 +176,8 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
             listed = sorted({key for result in results.values() for key in _known(result)})
             perhaps = "".join(f"Perhaps {key}? " for key in get_close_matches(condition.quantity, listed, 1))
             first = condition.quantity.partition(".")[0]
-            spec = SENSITIVITY if _OF_DRAWS.fullmatch(first) else _spec_of(first)[0]
-            if spec is not None:
+            has_draws = any(map(_OF_DRAWS.fullmatch, listed))
+            if spec := SENSITIVITY if _OF_DRAWS.fullmatch(first) and not has_draws else _spec_of(first)[0]:
                 perhaps = f"Give `measure` {spec.name}, which is not measured by default here. "
             must, got = "name a quantity of the results", condition.quantity
             raise input_error("gate", "condition", must, got=got, remedy=f"{perhaps}Known here: {', '.join(listed)}.")

@@ -186,7 +186,7 @@ def _notes(results: Saved, entries: Collection[str], benchmarks: Mapping[str, st
         lacking = f"No {_ENTRIES} for {', '.join(unplaced)}: an entry names the set's repository on the Hub."
         notes.append(f"{lacking} Give --benchmark {unplaced[0].partition(':')[0]}=NAMESPACE/NAME.")
     if entries:
-        where = "once it stands in the model's repository: push with --model NAMESPACE/NAME"
+        where = "once it stands in the model's own repository, where --model NAMESPACE/NAME puts it"
         notes.append(f"{_ENTRIES}/*.yaml shows on a model's page {where}.")
     return notes
 
