@@ -111,10 +111,11 @@ T = TypeVar("T")
 
 #: Workers until a first answer could be read: with 16 empty ones at most, a run that cannot succeed costs little.
 _FEW = 8
-#: Seconds that requests under way get if another one, or Ctrl-C, ends the run.
+#: Seconds that requests under way get if another one, Ctrl-C or SIGTERM ends the run.
 GRACE = 30.0
 patience = 0.0  # those that the process gives them now
 _POLL = 0.05
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _WAITING = f"waiting up to {GRACE:g} seconds for {{}}; another Ctrl-C ends at once"
 
 
@@ -285,30 +286,33 @@ class RequestQueue:
 
 @contextmanager
 def _first_interrupt(stop: asyncio.Event) -> Iterator[list[int]]:
-    """Set `stop` at the first Ctrl-C, and raise that at the end; a second one is raised at once.
+    """Set `stop` at the first Ctrl-C, or signal to end, and raise that at the end; a second one is raised at once.
 
     Yields the signals so far. Threads, such as a notebook's, hear none.
     """
     global patience
-    loop, before, seen = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT), list[int]()
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield seen
-        return
+    loop, seen, is_main = asyncio.get_running_loop(), list[int](), threading.current_thread() is threading.main_thread()
+    before = {number: heard for number in _SIGNALS if is_main and callable(heard := signal.getsignal(number))}
+
+    def restore() -> None:
+        for number, heard in before.items():
+            signal.signal(number, heard)
 
     def hear(number: int, frame: FrameType | None) -> None:
         seen.append(number)
-        signal.signal(signal.SIGINT, before)
+        restore()
         loop.call_soon_threadsafe(stop.set)
 
-    signal.signal(signal.SIGINT, hear)
-    patience = GRACE
+    for number in before:
+        signal.signal(number, hear)
+    patience = GRACE * bool(before)
     try:
         yield seen
     finally:
         patience = 0.0
-        signal.signal(signal.SIGINT, before)
+        restore()
     if seen:
-        before(seen[0], None)
+        before[seen[0]](seen[0], None)
         raise KeyboardInterrupt
 
 
