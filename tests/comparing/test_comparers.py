@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from helpers.errors import refuses
 from helpers.examples import examples, share_of
-from helpers.faulty_server import FaultyServer
+from helpers.faulty_server import FaultyServer, Raw
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -474,6 +474,40 @@ def test_a_judge_asks_each_pair_once_in_both_orders_and_keeps_the_answers(tmp_pa
         assert sum("messages" in received.body for received in server.received) == n
     assert classes.tolist() == [0, 0, 0, 1, 2]
     assert n == 2 * 6  # four texts
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [("**Yes**, both do.", 1), ("Both say the same: yes", 1), ("<think>no?</think> yes", 1), ("My answer is no.", 0)],
+)
+def test_a_judge_s_verdict_may_have_words_around_it(tmp_path, said, verdict):
+    """Two texts that were compared both ways were asked about four times."""
+    file = tmp_path / "judge.yaml"
+    with FaultyServer(write=lambda text, body: said) as server:
+        file.write_text(f"model: {server.model}\nendpoint: {server.url}\n")
+        assert pc.answer_similarity([*"ab"], [*"ba"], same=f"judge:{file}").tolist() == [verdict] * 2
+        assert len(server.received) == 2
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(("said", "n_sent"), [("", 32), ("I cannot say yes or no.", 32), (None, 60)])
+def test_verdicts_that_say_neither_yes_nor_no_end_it_early_or_are_counted_aloud(tmp_path, said, n_sent):
+    """They counted as no without a word, all of them paid: a judge that reasons found 100 % of the answers changed.
+    A refused pair, such as by a filter, ended it for ever."""
+    file, answers, others = tmp_path / "judge.yaml", [f"a{i}" for i in range(30)], ["b"] * 30
+    flagged: Raw = (400, {}, b'{"error": {"message": "The prompt was flagged."}}')
+    script = None if said is not None else lambda number, tag: "flagged" if number == 5 else None
+    write = (lambda text, body: said) if said is not None else lambda text, body: "" if '"a7"' in text else "yes"
+    with FaultyServer(write=write, script=script, raw={"flagged": flagged}) as server:
+        file.write_text(f"model: {server.model}\nendpoint: {server.url}\nconcurrency: 4\n")
+        if said is not None:
+            refuses("the judge says neither yes nor no", pc.answer_similarity, answers, others, same=f"judge:{file}")
+        else:
+            unread = "[23] of 60 verdicts of the judge, such as '', say neither yes nor no"
+            with pytest.warns(UserWarning, match=unread), pytest.warns(UserWarning, match="refused 1 of 60 texts"):
+                found = pc.answer_similarity(answers, others, same=f"judge:{file}")
+            assert sorted(found.tolist()) in ([0.0, 0.5, *[1.0] * 28], [0.0, *[1.0] * 29])
+        assert len(server.received) <= n_sent
 
 
 def test_a_judge_has_a_budget_and_says_what_it_will_cost(tmp_path, command):

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats
 from paraconsist.comparing.words import normalised, shared_words
-from paraconsist.data.foreign import read_yaml, valid_text
+from paraconsist.data.foreign import read_yaml, valid_text, without_reasoning
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.data.tasks import Task, get_task
-from paraconsist.errors import extras, input_error
+from paraconsist.errors import InputError, extras, input_error, plural, renamed
 from paraconsist.measures.edit_effects import SMALL_NUMBERS
 from paraconsist.models.endpoint.settings import PromptSettings
 
@@ -233,6 +233,26 @@ def _tell(estimate: str) -> None:
     warnings.warn(f"the judge will be paid: {estimate}", UserWarning, stacklevel=2)
 
 
+def _verdict(answer: str) -> bool | None:
+    """Return whether a judge says yes, by its first word, or its last if it names one of yes and no; None for neither.
+
+    >>> _verdict("**Yes**, both do."), _verdict("My answer is no."), _verdict("I cannot say yes or no.")
+    (True, False, None)
+    """
+    words = re.findall(r"\w+", without_reasoning(answer).casefold()) or [""]
+    named = {"yes", "no"} & {*words}
+    word = words[0] if words[0] in named or len(named) > 1 else words[-1]
+    return word == "yes" if word in named else None
+
+
+def _unread(answer: str) -> InputError | None:
+    """Return the problem of an answer in which a judge says neither yes nor no."""
+    if _verdict(answer) is not None:
+        return None
+    remedy = "In its file, let prompt ask for one word, or give room to reason: request_fields: {max_tokens: 500}."
+    return InputError(f"the judge says neither yes nor no: {answer[:80]!r}.", function="score", remedy=remedy)
+
+
 def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
     """Return a comparer by a language model behind an endpoint; the same is what it says in both orders.
 
@@ -266,10 +286,13 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
             for a, b in zip(map(_quoted, first), map(_quoted, second), strict=True)
         ]
         cache_folder.mkdir(parents=True, exist_ok=True)
-        with Journal(cache_folder) as journal:
-            sampling = GenerationSettings(max_new_tokens=8)
-            written = write_texts(settings, model, texts, sampling, journal=journal, meter=meter, say=say)
-        return np.array([text[0].strip(" *\"'.").lower().startswith("yes") for text in written], dtype=np.float64)
+        with renamed(output="same"), Journal(cache_folder) as journal:
+            more: Any = {"journal": journal, "meter": meter, "say": say, "problem_of": _unread}
+            written = write_texts(settings, model, texts, GenerationSettings(max_new_tokens=8), **more)
+        if unread := [text[0] for text in written if _unread(text[0])]:
+            what = f"{len(unread):,} of {plural(len(texts), 'verdict')} of the judge, such as {unread[0][:80]!r}"
+            warnings.warn(f"{what}, say neither yes nor no, and count as no", UserWarning, stacklevel=2)
+        return np.array([_verdict(text[0]) or False for text in written], dtype=np.float64)
 
     def both_orders(first: Sequence[str], second: Sequence[str]) -> Floats:
         both = verdicts([*first, *second], [*second, *first])

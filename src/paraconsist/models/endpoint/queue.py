@@ -19,14 +19,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import JOURNAL, NO_ANSWER, Failed, Failures, ShardWriter, lines_of, opened, sealed
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, input_error, plural
 from paraconsist.files import Json
 from paraconsist.models.endpoint import protocol
 from paraconsist.models.endpoint.client import EndpointClient, Key, Meter, Stopped, find_key
@@ -343,6 +343,12 @@ def with_client(
                 stop()  # an interrupt: nothing more is sent, and what is under way is waited for
 
 
+def _empty(text: str) -> InputError | None:
+    """Return the problem of an answer without a text."""
+    remedy = "Give it room for its answer, after reasoning too, or another prompt."
+    return None if text.strip() else InputError("the model's answers are empty.", function="run", remedy=remedy)
+
+
 def write_texts(
     settings: EndpointSettings,
     model: str,
@@ -352,61 +358,75 @@ def write_texts(
     journal: Journal | None = None,
     meter: Meter | None = None,
     say: Callable[[str], object] | None = None,
+    problem_of: Callable[[str], InputError | None] = _empty,
 ) -> list[list[str]]:
     """Let a model behind an endpoint continue texts (completions) or answer them (chat).
 
     Returns for each text, in order, `generation.n` texts, each by a separate request with its own seed, because many
-    servers write only one. Of `generation`, `top_k` is sent if it is given (vLLM and llama.cpp know it). Answers in the
-    journal, from this call or an earlier one, are not requested again. Calls with one `meter` share a budget; `say` is
-    told what those that are left will take, before any is sent. InputError for beams, for several texts without a
-    temperature, and for what the endpoint refuses.
+    servers write only one; equal requests are sent once. Of `generation`, `top_k` is sent if it is given (vLLM and
+    llama.cpp know it). Answers in the journal, from this call or an earlier one, are not requested again. Calls with
+    one `meter` share a budget; `say` is told what those that are left will take, before any is sent. A text that is
+    refused for what it says has the answer "", with a warning. InputError for beams, for several texts without a
+    temperature, for what the endpoint refuses otherwise, and where `problem_of` finds one in all of the first answers.
     """
     if generation.num_beams > 1:
         raise input_error("generate", "num_beams", "be 1 for an endpoint", got=generation.num_beams)
     if generation.n > 1 and generation.temperature is None:
         raise input_error("generate", "temperature", "be given where several texts are wanted", got=None)
-
-    def request_of(place: int, number: int) -> tuple[Json, tuple[str, str]]:
+    names, requests = list[tuple[str, str]](), dict[tuple[str, str], tuple[int, int, Json]]()
+    for place, number in product(range(len(texts)), range(generation.n)):
         body = _body(settings, model, texts[place], generation, seed := generation.seed + number)
-        return body, _name(body, seed if generation.temperature else body.get("seed"))
-
-    wanted = [(place, number) for place in range(len(texts)) for number in range(generation.n)]
+        names.append(_name(body, seed if generation.temperature else body.get("seed")))
+        requests.setdefault(names[-1], (place, number, body))
+    known = {} if journal is None else {name: journal.answers[name] for name in requests if name in journal.answers}
     meter = meter or Meter(settings)
-    if say is not None:
-        requests = (request_of(*pair) for pair in wanted)
-        left = meter.estimate(body for body, name in requests if journal is None or journal.get(*name) is None)
-        if left.n_requests:
-            say(left.describe(meter))
+    if say is not None and len(known) < len(requests):
+        say(meter.estimate(body for name, (*_, body) in requests.items() if name not in known).describe(meter))
+    failures = Failures("unparsed", any_answered=not all(problem_of(str(one.value)) for one in known.values()))
+    refusals = list[protocol.Refused]()
 
-    async def work(client: EndpointClient) -> list[list[str]]:
-        async def one(place: int, number: int) -> str:
-            about, (body, name) = f"text {place}", request_of(place, number)
-            known = journal.get(*name) if journal is not None else None
-            if known is not None:
-                return str(known.value)
-
+    async def work(client: EndpointClient) -> list[str | BaseException]:
+        async def answer(name: tuple[str, str], place: int, number: int, body: Json) -> str:
             def read(body: Json) -> protocol.Answered:
                 return protocol.Answered.of(*name, body, protocol.text_of)._replace(value=protocol.text_of(body))
 
+            about = f"text {place}"
             try:
                 answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")
-            except (protocol.Refused, InputError) as problem:
-                client.stopped.set()
-                if isinstance(problem, InputError):
-                    raise
-                raise protocol.refusal(settings, problem, model, about) from None
+            except protocol.Refused as refused:
+                problem, kind = protocol.refusal(settings, refused, model, about), protocol.failure_of(refused, model)
+                refusals.append(refused)
+                if kind is None or len(refusals) == len(requests):
+                    raise problem from None
+                failures.failed(kind, problem)
+                return ""
             if journal is not None:
                 journal.add(answered)
-            return str(answered.value)
+            if (unread := problem_of(text := str(answered.value))) is None:
+                failures.answered()
+            else:
+                failures.empty(unread)
+            return text
 
-        results = await _answered([asyncio.ensure_future(one(*pair)) for pair in wanted], client.stopped)
-        problems = [problem for problem in results if isinstance(problem, BaseException)]
-        for problem in sorted(problems, key=lambda p: isinstance(p, Stopped)):  # the cause before its consequences
-            raise problem
-        written = [str(text) for text in results]
-        return [written[start : start + generation.n] for start in range(0, len(written), generation.n)]
+        async def one(name: tuple[str, str], *request: Any) -> str:
+            try:
+                return str(known[name].value) if name in known else await answer(name, *request)
+            except InputError:
+                client.stopped.set()
+                raise
 
-    return with_client(settings, find_key(settings), work, meter)
+        work = [asyncio.ensure_future(one(name, *request)) for name, request in requests.items()]
+        return await _answered(work, client.stopped)
+
+    results = with_client(settings, find_key(settings), work, meter)
+    problems = [problem for problem in results if isinstance(problem, BaseException)]
+    for problem in sorted(problems, key=lambda p: isinstance(p, Stopped)):  # the cause before its consequences
+        raise problem
+    if refusals:
+        text = f"the endpoint refused {len(refusals):,} of {plural(len(requests), 'text')}, which have no answer"
+        warnings.warn(f"{text}. It said: {refusals[0].message}", UserWarning, stacklevel=2)
+    written = dict(zip(requests, map(str, results), strict=True))
+    return [[written[name] for name in names[i : i + generation.n]] for i in range(0, len(names), generation.n)]
 
 
 async def _answered(work: Sequence[asyncio.Future[str]], stop: asyncio.Event) -> list[str | BaseException]:
