@@ -250,6 +250,7 @@ def test_an_unreachable_host():
     [
         ({"urls": "localhost:8000/v1"}, "`endpoint` must be an address with http:// or https://"),
         ({"urls": "http://h:8000/v1/chat/completions"}, "`endpoint` must be the address of the API, not of one of its"),
+        ({"urls": "http://h:8000/v1/responses"}, "`endpoint` must be the address of the API, not of one of its paths"),
         ({"urls": f"http://me:{KEY}@h/v1"}, "`endpoint` must be an address without user name, password and query"),
         ({"urls": f"http://h/v1?key={KEY}"}, "`endpoint` must be an address without user name, password and query"),
         ({"urls": f"http://h/v1?api-version=1&key={KEY}"}, "Azure's address that ends in /openai/v1 takes no api-v"),

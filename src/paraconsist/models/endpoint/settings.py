@@ -351,7 +351,7 @@ def _checked_url(address: str) -> str:
         raise input_error("run", "endpoint", must, remedy=remedy)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise input_error("run", "endpoint", "be an address with http:// or https://", got=address, remedy=remedy)
-    if parts.path.endswith("/completions"):
+    if parts.path.endswith(("/completions", "/responses")):
         must = "be the address of the API, not of one of its paths"
         raise input_error("run", "endpoint", must, got=url, remedy=remedy)
     return url
