@@ -179,12 +179,9 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
     usage: dict[str, Usage] = {}
     with locked(job.folder.path, "run", "output"):
         open_folder(job)
-        before, names = (
-            job.folder.read().get("endpoint", {}),
-            {one.name for _, sets in job.groups.values() for one in sets},
-        )
+        before = job.folder.read().get("endpoint", {})
         by_set = {  # a request about an input of several sets counts in each; those of other commands stay
-            name: {key: of for key, of in before.get(name, {}).get("sets", {}).items() if key not in names}
+            name: {key: of for key, of in before.get(name, {}).get("sets", {}).items() if key not in job.label_maps}
             for name in job.groups
         }
         for name, of_each in offers.items():
