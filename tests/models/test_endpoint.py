@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 import random
@@ -243,6 +244,14 @@ def test_an_unreachable_host():
         url = server.url
     with pytest.raises(InputError, match=r"`endpoint` must be an address that can be reached; got 'http://127.0.0.1"):
         post(EndpointSettings(url), connects=1)
+
+
+def test_whole_numbers_are_the_same_settings_however_they_are_written():
+    """Stored answers were not found: a command with 1.0 asked again what one with 1 had paid."""
+    for written in (1, 1.0):
+        settings = EndpointSettings("http://h/v1", request_fields={"top_p": written, "more": [{"n": written}]})
+        asked = json.dumps([settings.request_fields, AskOptions(scoring="generate", temperature=written).temperature])
+        assert asked == '[{"top_p": 1, "more": [{"n": 1}]}, 1.0]'
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from paraconsist.data.foreign import read_yaml
 from paraconsist.data.options import option
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.errors import check_choice, check_whole, input_error
-from paraconsist.files import Json
+from paraconsist.files import Json, with_whole_numbers
 
 #: The two ways of asking: a text to continue, or the turns of a chat.
 APIS = ("completions", "chat")
@@ -88,6 +88,7 @@ class EndpointSettings:
         check_choice("run", "api", self.api, APIS)
         check_whole("run", "concurrency", self.concurrency)
         check_whole("run", "tries", self.tries)
+        object.__setattr__(self, "request_fields", with_whole_numbers(self.request_fields))
         for name, value in self.request_fields.items():
             _check_free("request_field", name)
             if _SECRET_NAME.search(name) or _SECRET_VALUE.match(str(value)):  # not shown
@@ -180,6 +181,7 @@ class AskOptions:
         check_whole("run", "max_new_tokens", self.longest_answer)
         if not math.isfinite(self.temperature) or self.temperature < 0:
             raise input_error("run", "temperature", "be 0 or more", got=self.temperature)
+        object.__setattr__(self, "temperature", float(self.temperature))  # 1 is no other run's than 1.0
         if self.scoring == "label":
             self.check_draws()
         for name in self.template_arguments:
