@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from paraconsist.models.prompted import GenerationSettings
 
 
+kept = set[Path]()  # the files with answers that this process has read or written
+
+
 class Journal(ShardWriter):
     """The answers so far and the file to which they are appended; use as a context manager."""
 
@@ -73,6 +76,7 @@ class Journal(ShardWriter):
             del self.answers[key]
 
     def _take(self, answered: protocol.Answered) -> None:
+        kept.add(self.path)
         key = answered.input_id, answered.part
         if key not in self.answers or self.answers[key].ending.failure:
             self.answers[key] = answered
