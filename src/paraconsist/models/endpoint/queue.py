@@ -120,7 +120,7 @@ GRACE = 30.0
 patience = 0.0  # those that the process gives them now
 _POLL = 0.05
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_WAITING = f"waiting up to {GRACE:g} seconds for {{}}; another Ctrl-C ends at once"
+_WAITING = f"waiting up to {GRACE:g} seconds for requests under way; another Ctrl-C ends at once"
 
 
 @dataclass(frozen=True)
@@ -168,30 +168,13 @@ class RequestQueue:
         items = sorted(pending.items(), key=lambda item: item[1].whole)
         lengths = [len(question.whole) for _, question in items]
         ends = sorted({lengths.index(min(lengths)), lengths.index(max(lengths))}, key=lengths.__getitem__)
-        order = iter([items[i] for i in ends] + [item for i, item in enumerate(items) if i not in ends])
+        left = [items[i] for i in ends] + [item for i, item in enumerate(items) if i not in ends]
+        left.reverse()
         n_workers = min(self._client.settings.concurrency, len(pending))
-        stopped = asyncio.ensure_future(self._client.stopped.wait())
-        work = [asyncio.ensure_future(self._work(order)) for _ in range(min(_FEW, n_workers))]
-        futures: set[asyncio.Future[Any]] = {stopped, *work}
-        with _first_interrupt(self._client.stopped) as interrupted:
-            try:
-                while not stopped.done() and not all(worker.done() for worker in work):
-                    done, futures = await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED, timeout=_POLL)
-                    for worker in done - {stopped}:
-                        worker.result()  # an unexpected error ends the run
-                    if self._failures.any_answered and len(work) < n_workers:
-                        more = [asyncio.ensure_future(self._work(order)) for _ in range(n_workers - len(work))]
-                        work, futures = work + more, futures | {*more}
-                if unfinished := [worker for worker in work if not worker.done()]:
-                    if interrupted:
-                        what = _WAITING.format(f"{len(unfinished)} requests under way")
-                        warnings.warn(what, UserWarning, stacklevel=1)
-                    await asyncio.wait(unfinished, timeout=GRACE)
-            finally:
-                self._client.stopped.set()
-                for future in (stopped, *work):
-                    future.cancel()
-                await asyncio.gather(stopped, *work, return_exceptions=True)
+        work = [asyncio.ensure_future(self._work(left, waits=i >= _FEW)) for i in range(n_workers)]
+        for ended in await _answered(work, self._client.stopped):
+            if isinstance(ended, Exception):  # an unexpected error
+                raise ended
         if self._problem is not None:
             raise self._problem
         if self._unanswered:  # only at the end of the pass: if the server disappears, no input has failed
@@ -200,11 +183,13 @@ class RequestQueue:
         counts = {"n_requests": self._n_requests, "n_bounded": self._n_bounded, "n_unread": self._n_unread}
         return QueueStatistics(n_inputs, len(pending), retries=retries, seconds=seconds, **counts)
 
-    async def _work(self, order: Iterator[tuple[str, protocol.Question]]) -> None:
-        """Ask about inputs from the common order until none is left."""
-        for input_id, question in order:
-            if self._client.stopped.is_set():
-                return
+    async def _work(self, left: list[tuple[str, protocol.Question]], *, waits: bool) -> None:
+        """Ask about inputs from the end of a common list until none is left; one that `waits`, after a first answer."""
+        while left and not self._client.stopped.is_set():
+            if waits and not self._failures.any_answered:
+                await asyncio.sleep(_POLL)
+                continue
+            input_id, question = left.pop()
             try:
                 await self._finish(input_id, question)
             except Stopped:
@@ -217,6 +202,9 @@ class RequestQueue:
                 self._fail(input_id, NO_ANSWER, problem)
             except InputError as problem:
                 self._end(problem)
+            except Exception:
+                self._client.stopped.set()
+                raise
 
     def _fail(self, input_id: str, kind: str | None, problem: InputError) -> None:
         """Record that an input failed, or end the run for it."""
@@ -433,17 +421,21 @@ def write_texts(
     return [[written[name] for name in names[i : i + generation.n]] for i in range(0, len(names), generation.n)]
 
 
-async def _answered(work: Sequence[asyncio.Future[str]], stop: asyncio.Event) -> list[str | BaseException]:
-    """Return the results, or problems, of all; at Ctrl-C those under way may still be answered, and kept."""
+async def _answered(work: Sequence[asyncio.Future[T]], stop: asyncio.Event) -> list[T | BaseException]:
+    """Return the results, or problems, of all; after Ctrl-C or `stop` those under way may still be answered, and kept.
+
+    `stop` is set at the end.
+    """
     every = asyncio.gather(*work, return_exceptions=True)
     with _first_interrupt(stop) as interrupted:
         try:
-            while not every.done() and not interrupted:
+            while not every.done() and not stop.is_set():
                 await asyncio.wait([every], timeout=_POLL)
-            if interrupted:
-                warnings.warn(_WAITING.format("requests under way"), UserWarning, stacklevel=1)
-                await asyncio.wait([every], timeout=GRACE)
+            if interrupted and not every.done():
+                warnings.warn(_WAITING, UserWarning, stacklevel=1)
+            await asyncio.wait([every], timeout=GRACE)
         finally:
+            stop.set()
             for future in work:
                 future.cancel()
             results = await every
