@@ -154,7 +154,6 @@ class RequestQueue:
 
     def __post_init__(self) -> None:
         self._unanswered: dict[str, Failed] = {}
-        self._problem: InputError | None = None
         self._n_requests = self._n_bounded = self._n_unread = 0
         self._is_mixed = False  # whether it was told that another model answers
 
@@ -172,11 +171,7 @@ class RequestQueue:
         left.reverse()
         n_workers = min(self._client.settings.concurrency, len(pending))
         work = [asyncio.ensure_future(self._work(left, waits=i >= _FEW)) for i in range(n_workers)]
-        for ended in await _answered(work, self._client.stopped):
-            if isinstance(ended, Exception):  # an unexpected error
-                raise ended
-        if self._problem is not None:
-            raise self._problem
+        await _answered(work, self._client.stopped)
         if self._unanswered:  # only at the end of the pass: if the server disappears, no input has failed
             self._shard.append(list(self._unanswered), self._unanswered.values())
         retries, seconds = dict(+self._client.retries), time.perf_counter() - started
@@ -200,25 +195,13 @@ class RequestQueue:
                 self._fail(input_id, protocol.failure_of(refused, model), why)
             except protocol.GaveUp as problem:
                 self._fail(input_id, NO_ANSWER, problem)
-            except InputError as problem:
-                self._end(problem)
-            except Exception:
-                self._client.stopped.set()
-                raise
 
     def _fail(self, input_id: str, kind: str | None, problem: InputError) -> None:
         """Record that an input failed, or end the run for it."""
-        try:
-            if kind is None:
-                raise problem
-            self._unanswered[input_id] = self._failures.failed(kind, problem)
-            self._advance(1)
-        except InputError as last:
-            self._end(last)
-
-    def _end(self, problem: InputError) -> None:
-        self._problem = self._problem or problem
-        self._client.stopped.set()
+        if kind is None:
+            raise problem
+        self._unanswered[input_id] = self._failures.failed(kind, problem)
+        self._advance(1)
 
     async def _finish(self, input_id: str, question: protocol.Question) -> None:
         """Ask for what is not answered yet of an input, then keep its result."""
@@ -377,11 +360,13 @@ def write_texts(
     failures = Failures("unparsed", any_answered=not all(problem_of(str(one.value)) for one in known.values()))
     refusals = list[protocol.Refused]()
 
-    async def work(client: EndpointClient) -> list[str | BaseException]:
-        async def answer(name: tuple[str, str], place: int, number: int, body: Json) -> str:
+    async def work(client: EndpointClient) -> list[str]:
+        async def one(name: tuple[str, str], place: int, number: int, body: Json) -> str:
             def read(body: Json) -> protocol.Answered:
                 return protocol.Answered.of(*name, body, protocol.text_of)._replace(value=protocol.text_of(body))
 
+            if name in known:
+                return str(known[name].value)
             about = f"text {place}"
             try:
                 answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")
@@ -400,33 +385,29 @@ def write_texts(
                 failures.empty(unread)
             return text
 
-        async def one(name: tuple[str, str], *request: Any) -> str:
-            try:
-                return str(known[name].value) if name in known else await answer(name, *request)
-            except InputError:
-                client.stopped.set()
-                raise
+        return await _answered([asyncio.ensure_future(one(name, *of)) for name, of in requests.items()], client.stopped)
 
-        work = [asyncio.ensure_future(one(name, *request)) for name, request in requests.items()]
-        return await _answered(work, client.stopped)
-
-    results = with_client(settings, find_key(settings), work, meter)
-    problems = [problem for problem in results if isinstance(problem, BaseException)]
-    for problem in sorted(problems, key=lambda p: isinstance(p, Stopped)):  # the cause before its consequences
-        raise problem
+    written = dict(zip(requests, with_client(settings, find_key(settings), work, meter), strict=True))
     if refusals:
         text = f"the endpoint refused {len(refusals):,} of {plural(len(requests), 'text')}, which have no answer"
         warnings.warn(f"{text}. It said: {refusals[0].message}", UserWarning, stacklevel=2)
-    written = dict(zip(requests, map(str, results), strict=True))
     return [[written[name] for name in names[i : i + generation.n]] for i in range(0, len(names), generation.n)]
 
 
-async def _answered(work: Sequence[asyncio.Future[T]], stop: asyncio.Event) -> list[T | BaseException]:
-    """Return the results, or problems, of all; after Ctrl-C or `stop` those under way may still be answered, and kept.
+async def _answered(work: Sequence[asyncio.Future[T]], stop: asyncio.Event) -> list[T]:
+    """Return the results of all, or raise the first problem, after which, or Ctrl-C, requests under way have a while.
 
-    `stop` is set at the end.
+    What these answer is kept. `stop` is set at the end.
     """
-    every = asyncio.gather(*work, return_exceptions=True)
+    problems, every = list[BaseException](), asyncio.gather(*work, return_exceptions=True)
+
+    def end(future: asyncio.Future[T]) -> None:
+        if not future.cancelled() and (problem := future.exception()) is not None:
+            problems.append(problem)
+            stop.set()
+
+    for future in work:
+        future.add_done_callback(end)
     with _first_interrupt(stop) as interrupted:
         try:
             while not every.done() and not stop.is_set():
@@ -439,7 +420,9 @@ async def _answered(work: Sequence[asyncio.Future[T]], stop: asyncio.Event) -> l
             for future in work:
                 future.cancel()
             results = await every
-    return results
+    for problem in sorted(problems, key=lambda problem: isinstance(problem, Stopped)):  # the cause first
+        raise problem
+    return [result for result in results if not isinstance(result, BaseException)]
 
 
 def _body(settings: EndpointSettings, model: str, text: str, generation: GenerationSettings, seed: int) -> Json:
