@@ -359,6 +359,23 @@ def test_what_is_no_comparer_is_refused_with_what_to_type(same, word):
     assert problem.value.parameter == "same"
 
 
+@pytest.mark.parametrize(
+    ("field", "word"),
+    [
+        ("tries: x", "`tries` must be a whole number"),
+        ("request_fields: max_tokens=500", "`request_field` must map names to values"),
+        ("patience: x", "`patience` must be a number above 0"),
+        ("endpoint: 5", "not iterable"),
+        ("max_cost: 1", "`price` must be given where `max_cost` is"),
+    ],
+)
+def test_a_wrong_field_of_a_judge_s_file_is_named(tmp_path, field, word):
+    """The option that names the file was "a whole number of at least 1", or nobody foresaw it."""
+    url = "" if field.startswith("endpoint") else "endpoint: http://h/v1\n"
+    (tmp_path / "judge.yaml").write_text(f"model: m\n{url}{field}\n")
+    refuses(f"`same` must name a file .*judge.yaml.*{word}", get_comparer, f"judge:{tmp_path / 'judge.yaml'}")
+
+
 def test_what_is_no_text_is_refused():
     refuses(r"`answers` must hold texts; got 3 at row 1", pc.answer_classes, ["a", 3], [0, 0])
     for alone in ("a", 3):

@@ -274,10 +274,14 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
         raise input_error("compare_answers", "same", must, got=argument, remedy=remedy)
     options = {"api": "chat", **given}
     model, url, prompt = str(options.pop("model")), options.pop("endpoint"), str(options.pop("prompt", usual_prompt))
-    cache_folder = Path(options.pop("cache", Path(argument).with_suffix(".answers")))
+    cache_folder = Path(str(options.pop("cache", Path(argument).with_suffix(".answers"))))
     if "{first}" not in prompt or "{second}" not in prompt:
         raise input_error("compare_answers", "same", "have {first} and {second} in its prompt", got=prompt)
-    settings = EndpointSettings(url, **options).priced([model])
+    try:
+        settings = EndpointSettings(url, **options).priced([model])
+    except (InputError, TypeError) as problem:
+        must = "name a file whose fields are as those of an endpoint"
+        raise input_error("compare_answers", "same", must, got=argument, remedy=str(problem)) from None
     meter, say = Meter(settings), None if settings.prices is None else _tell
 
     def verdicts(first: Sequence[str], second: Sequence[str]) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -88,6 +88,8 @@ class EndpointSettings:
         check_choice("run", "api", self.api, APIS)
         check_whole("run", "concurrency", self.concurrency)
         check_whole("run", "tries", self.tries)
+        if not isinstance(self.request_fields, Mapping):
+            raise input_error("run", "request_field", "map names to values", got=self.request_fields)
         object.__setattr__(self, "request_fields", with_whole_numbers(self.request_fields))
         for name, value in self.request_fields.items():
             _check_free("request_field", name)
@@ -96,9 +98,9 @@ class EndpointSettings:
                 raise input_error("run", "request_field", f"{must} ({name})", remedy=remedy)
         if self.max_requests is not None:
             check_whole("run", "max_requests", self.max_requests)
-        for name in ("timeout", "requests_per_minute", "tokens_per_minute", "max_cost"):
+        for name in ("timeout", "requests_per_minute", "tokens_per_minute", "max_cost", "patience"):
             value = getattr(self, name)
-            is_given = value is not None or name == "timeout"
+            is_given = value is not None or name in ("timeout", "patience")
             if is_given and not (isinstance(value, (int, float)) and 0 < value < math.inf):
                 raise input_error("run", name, "be a number above 0", got=value)
         object.__setattr__(self, "price", _read_price(self.price))
