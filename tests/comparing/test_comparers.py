@@ -507,7 +507,7 @@ def test_a_judge_s_verdict_may_have_words_around_it(tmp_path, said, verdict):
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize(("said", "n_sent"), [("", 32), ("I cannot say yes or no.", 32), (None, 60)])
+@pytest.mark.parametrize(("said", "n_sent"), [("", 20), ("I cannot say yes or no.", 20), (None, 60)])
 def test_verdicts_that_say_neither_yes_nor_no_end_it_early_or_are_counted_aloud(tmp_path, said, n_sent):
     """They counted as no without a word, all of them paid: a judge that reasons found 100 % of the answers changed.
     A refused pair, such as by a filter, ended it for ever."""
@@ -518,7 +518,8 @@ def test_verdicts_that_say_neither_yes_nor_no_end_it_early_or_are_counted_aloud(
     with FaultyServer(write=write, script=script, raw={"flagged": flagged}) as server:
         file.write_text(f"model: {server.model}\nendpoint: {server.url}\nconcurrency: 4\n")
         if said is not None:
-            refuses("the judge says neither yes nor no", pc.answer_similarity, answers, others, same=f"judge:{file}")
+            for _ in range(2):  # the same call sends nothing more
+                refuses("says neither yes nor no", pc.answer_similarity, answers, others, same=f"judge:{file}")
         else:
             unread = "[23] of 60 verdicts of the judge, such as '', say neither yes nor no"
             with pytest.warns(UserWarning, match=unread), pytest.warns(UserWarning, match="refused 1 of 60 texts"):

@@ -357,7 +357,10 @@ def write_texts(
     meter = meter or Meter(settings)
     if say is not None and len(known) < len(requests):
         say(meter.estimate(body for name, (*_, body) in requests.items() if name not in known).describe(meter))
-    failures = Failures("unparsed", any_answered=not all(problem_of(str(one.value)) for one in known.values()))
+    unread = [problem for one in known.values() if (problem := problem_of(str(one.value)))]
+    failures = Failures("unparsed", any_answered=len(unread) < len(known))
+    for problem in unread:
+        failures.empty(problem)
     refusals = list[protocol.Refused]()
 
     async def work(client: EndpointClient) -> list[str]:
@@ -371,19 +374,19 @@ def write_texts(
             try:
                 answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")
             except protocol.Refused as refused:
-                problem, kind = protocol.refusal(settings, refused, model, about), protocol.failure_of(refused, model)
+                why, kind = protocol.refusal(settings, refused, model, about), protocol.failure_of(refused, model)
                 refusals.append(refused)
                 if kind is None or len(refusals) == len(requests):
-                    raise problem from None
-                failures.failed(kind, problem)
+                    raise why from None
+                failures.failed(kind, why)
                 return ""
             if journal is not None:
                 journal.add(answered)
-            if (unread := problem_of(text := str(answered.value))) is None:
+            if (problem := problem_of(str(answered.value))) is None:
                 failures.answered()
             else:
-                failures.empty(unread)
-            return text
+                failures.empty(problem)
+            return str(answered.value)
 
         return await _answered([asyncio.ensure_future(one(name, *of)) for name, of in requests.items()], client.stopped)
 
