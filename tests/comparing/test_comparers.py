@@ -521,7 +521,7 @@ def test_verdicts_that_say_neither_yes_nor_no_end_it_early_or_are_counted_aloud(
             for _ in range(2):  # the same call sends nothing more
                 refuses("says neither yes nor no", pc.answer_similarity, answers, others, same=f"judge:{file}")
         else:
-            unread = "[23] of 60 verdicts of the judge, such as '', say neither yes nor no"
+            unread = "the judge gave [23] of 60 verdicts, such as '', that say neither yes nor no"
             with pytest.warns(UserWarning, match=unread), pytest.warns(UserWarning, match="refused 1 of 60 texts"):
                 found = pc.answer_similarity(answers, others, same=f"judge:{file}")
             assert sorted(found.tolist()) in ([0.0, 0.5, *[1.0] * 28], [0.0, *[1.0] * 29])
@@ -547,8 +547,10 @@ def test_a_judge_has_a_budget_and_says_what_it_will_cost(tmp_path, command):
         code, _, said = command("score", tmp_path / "rows.jsonl", "--same", f"judge:{file}")
         assert code == 75
         assert "score: the budget of 1 request (`max_requests`) is used: 1 request sent" in said
-        file.write_text(given)
-        assert pc.answer_classes(answers, [0] * 5, same=f"judge:{file}").tolist() == [0, 1, 0, 2, 3]
+        file.write_text(f"{given}price: [100, 200]\n")
+        spent = r"the judge was asked: 1 request sent and 0\.\d+ paid"
+        with pytest.warns(UserWarning, match=spent), pytest.warns(UserWarning, match="estimate: 1 request,"):
+            assert pc.answer_classes(answers, [0] * 5, same=f"judge:{file}").tolist() == [0, 1, 0, 2, 3]
         assert sum("messages" in received.body for received in server.received) == 12
 
 

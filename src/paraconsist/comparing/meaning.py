@@ -229,8 +229,8 @@ def comparer_of_texts(named: str) -> Comparer:
 _quoted = partial(json.dumps, ensure_ascii=False)  # escapes every control character, of the first 128
 
 
-def _tell(estimate: str) -> None:
-    warnings.warn(f"the judge will be paid: {estimate}", UserWarning, stacklevel=2)
+def _tell(paid: str) -> None:
+    warnings.warn(f"the judge {paid}", UserWarning, stacklevel=2)
 
 
 def _verdict(answer: str) -> bool | None:
@@ -282,20 +282,23 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
     except (InputError, TypeError) as problem:
         must = "name a file whose fields are as those of an endpoint"
         raise input_error("compare_answers", "same", must, got=argument, remedy=str(problem)) from None
-    meter, say = Meter(settings), None if settings.prices is None else _tell
+    meter, say = Meter(settings), None if settings.prices is None else lambda line: _tell(f"will be paid: {line}")
 
     def verdicts(first: Sequence[str], second: Sequence[str]) -> Floats:
         texts = [
             prompt.replace("{first}", "\x00").replace("{second}", b).replace("\x00", a)
             for a, b in zip(map(_quoted, first), map(_quoted, second), strict=True)
         ]
+        before = meter.n_requests
         cache_folder.mkdir(parents=True, exist_ok=True)
         with renamed(output="same"), Journal(cache_folder) as journal:
             more: Any = {"journal": journal, "meter": meter, "say": say, "problem_of": _unread}
             written = write_texts(settings, model, texts, GenerationSettings(max_new_tokens=8), **more)
+        if settings.prices and meter.n_requests > before:
+            _tell(f"was asked: {meter.spent}")
         if unread := [text[0] for text in written if _unread(text[0])]:
-            what = f"{len(unread):,} of {plural(len(texts), 'verdict')} of the judge, such as {unread[0][:80]!r}"
-            warnings.warn(f"{what}, say neither yes nor no, and count as no", UserWarning, stacklevel=2)
+            what = f"gave {len(unread):,} of {plural(len(texts), 'verdict')}, such as {unread[0][:80]!r}"
+            _tell(f"{what}, that say neither yes nor no, and count as no")
         return np.array([_verdict(text[0]) or False for text in written], dtype=np.float64)
 
     def both_orders(first: Sequence[str], second: Sequence[str]) -> Floats:
