@@ -519,7 +519,13 @@ def test_verdicts_that_say_neither_yes_nor_no_end_it_early_or_are_counted_aloud(
         file.write_text(f"model: {server.model}\nendpoint: {server.url}\nconcurrency: 4\n")
         if said is not None:
             for _ in range(2):  # the same call sends nothing more
-                refuses("says neither yes nor no", pc.answer_similarity, answers, others, same=f"judge:{file}")
+                refuses(
+                    "toy gives answers that cannot be used, such as",
+                    pc.answer_similarity,
+                    answers,
+                    others,
+                    same=f"judge:{file}",
+                )
         else:
             unread = "the judge gave [23] of 60 verdicts, such as '', that say neither yes nor no"
             with pytest.warns(UserWarning, match=unread), pytest.warns(UserWarning, match="refused 1 of 60 texts"):

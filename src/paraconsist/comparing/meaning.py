@@ -245,14 +245,6 @@ def _verdict(answer: str) -> bool | None:
     return word == "yes" if word in named else None
 
 
-def _unread(answer: str) -> InputError | None:
-    """Return the problem of an answer in which a judge says neither yes nor no."""
-    if _verdict(answer) is not None:
-        return None
-    remedy = "In its file, let prompt ask for one word, or give room to reason: request_fields: {max_tokens: 500}."
-    return InputError(f"the judge says neither yes nor no: {answer[:80]!r}.", function="score", remedy=remedy)
-
-
 def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
     """Return a comparer by a language model behind an endpoint; the same is what it says in both orders.
 
@@ -292,14 +284,14 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
         before = meter.n_requests
         cache_folder.mkdir(parents=True, exist_ok=True)
         with renamed(output="same"), Journal(cache_folder) as journal:
-            more: Any = {"journal": journal, "meter": meter, "say": say, "problem_of": _unread}
-            written = write_texts(settings, model, texts, GenerationSettings(max_new_tokens=8), **more)
+            sampling, how = GenerationSettings(max_new_tokens=8), partial(write_texts, journal=journal, meter=meter)
+            written = how(settings, model, texts, sampling, say=say, reads=lambda text: _verdict(text) is not None)
         if settings.prices and meter.n_requests > before:
             _tell(f"was asked: {meter.spent}")
-        if unread := [text[0] for text in written if _unread(text[0])]:
+        if unread := [text for (text,) in written if _verdict(text) is None]:
             what = f"gave {len(unread):,} of {plural(len(texts), 'verdict')}, such as {unread[0][:80]!r}"
             _tell(f"{what}, that say neither yes nor no, and count as no")
-        return np.array([_verdict(text[0]) or False for text in written], dtype=np.float64)
+        return np.array([_verdict(text) or False for (text,) in written], dtype=np.float64)
 
     def both_orders(first: Sequence[str], second: Sequence[str]) -> Floats:
         both = verdicts([*first, *second], [*second, *first])

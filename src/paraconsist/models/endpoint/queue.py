@@ -318,12 +318,6 @@ def with_client(
                 stop()  # an interrupt: nothing more is sent, and what is under way is waited for
 
 
-def _empty(text: str) -> InputError | None:
-    """Return the problem of an answer without a text."""
-    remedy = "Give it room for its answer, after reasoning too, or another prompt."
-    return None if text.strip() else InputError("the model's answers are empty.", function="run", remedy=remedy)
-
-
 def write_texts(
     settings: EndpointSettings,
     model: str,
@@ -333,7 +327,7 @@ def write_texts(
     journal: Journal | None = None,
     meter: Meter | None = None,
     say: Callable[[str], object] | None = None,
-    problem_of: Callable[[str], InputError | None] = _empty,
+    reads: Callable[[str], object] = str.strip,
 ) -> list[list[str]]:
     """Let a model behind an endpoint continue texts (completions) or answer them (chat).
 
@@ -342,7 +336,7 @@ def write_texts(
     llama.cpp know it). Answers in the journal, from this call or an earlier one, are not requested again. Calls with
     one `meter` share a budget; `say` is told what those that are left will take, before any is sent. A text that is
     refused for what it says has the answer "", with a warning. InputError for beams, for several texts without a
-    temperature, for what the endpoint refuses otherwise, and where `problem_of` finds one in all of the first answers.
+    temperature, for what the endpoint refuses otherwise, and where the caller `reads` none of the first answers.
     """
     if generation.num_beams > 1:
         raise input_error("generate", "num_beams", "be 1 for an endpoint", got=generation.num_beams)
@@ -357,10 +351,20 @@ def write_texts(
     meter = meter or Meter(settings)
     if say is not None and len(known) < len(requests):
         say(meter.estimate(body for name, (*_, body) in requests.items() if name not in known).describe(meter))
-    unread = [problem for one in known.values() if (problem := problem_of(str(one.value)))]
+    unread = [text for one in known.values() if not reads(text := str(one.value))]
     failures = Failures("unparsed", any_answered=len(unread) < len(known))
-    for problem in unread:
-        failures.empty(problem)
+
+    def hear(text: str) -> str:
+        if reads(text):
+            failures.answered()
+        else:
+            remedy = "Change its prompt, or give it more room (max_tokens), as to a model that reasons."
+            must = f"{model} gives answers that cannot be used, such as {text[:80]!r}."
+            failures.empty(InputError(must, function="run", remedy=remedy))
+        return text
+
+    for text in unread:
+        hear(text)
     refusals = list[protocol.Refused]()
 
     async def work(client: EndpointClient) -> list[str]:
@@ -382,11 +386,7 @@ def write_texts(
                 return ""
             if journal is not None:
                 journal.add(answered)
-            if (problem := problem_of(str(answered.value))) is None:
-                failures.answered()
-            else:
-                failures.empty(problem)
-            return str(answered.value)
+            return hear(str(answered.value))
 
         return await _answered([asyncio.ensure_future(one(name, *of)) for name, of in requests.items()], client.stopped)
 
