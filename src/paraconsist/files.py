@@ -355,16 +355,19 @@ def canonical_json(value: Any) -> str:
     '{"a":null,"b":[1,"x"]}'
     """
 
-    def plain(value: Any, depth: int = 0) -> Any:
-        if depth > _MOST_NESTED:
-            raise ValueError("nested too deeply")
-        if isinstance(value, Mapping):
-            return {str(key): plain(inner, depth + 1) for key, inner in value.items()}
-        if isinstance(value, (tuple, list)):
-            return [plain(inner, depth + 1) for inner in value]
-        return int(value) if isinstance(value, float) and value.is_integer() else value
+    plain = with_whole_numbers(value)
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
-    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+def with_whole_numbers(value: Any, depth: int = 0) -> Any:
+    """Return a JSON value with 1 in place of 1.0; ValueError if it is nested more than 50 deep."""
+    if depth > _MOST_NESTED:
+        raise ValueError("nested too deeply")
+    if isinstance(value, Mapping):
+        return {str(key): with_whole_numbers(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [with_whole_numbers(inner, depth + 1) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def canonical_arguments(value: Any, defaults: Mapping[str, Any] = MappingProxyType({})) -> str | None:

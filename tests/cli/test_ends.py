@@ -40,6 +40,20 @@ def test_what_nobody_foresaw_has_an_exit_code_of_its_own_and_one_line(command, m
     assert (code, len(err.splitlines()), len(waited)) == (70, 1, 1)
 
 
+@pytest.mark.parametrize(("kept", "said"), [(set(), "nothing is kept"), ({"a"}, "what an endpoint answered is kept")])
+def test_a_judge_s_answers_are_kept_when_it_is_stopped(command, monkeypatch, kept, said):
+    """It said that nothing was."""
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("paraconsist.models.endpoint.queue.kept", kept)
+    monkeypatch.setattr("paraconsist.scoring.gate.parse_conditions", stop)
+    code, _, err = command("gate", "pc > .5", "rows.csv")
+    assert code == 130
+    assert err.startswith(f"interrupted: {said}")
+
+
 @pytest.mark.parametrize("problem", [
     pa.ArrowInvalid("x"), pa.ArrowTypeError("x"), RecursionError("x"), MemoryError(),
     UnicodeDecodeError("utf-8", b"", 0, 1, "x"), OSError(errno.ENOSPC, "No space left on device")

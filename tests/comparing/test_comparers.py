@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from helpers.errors import refuses
 from helpers.examples import examples, share_of
-from helpers.faulty_server import FaultyServer
+from helpers.faulty_server import FaultyServer, Raw
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -359,6 +359,23 @@ def test_what_is_no_comparer_is_refused_with_what_to_type(same, word):
     assert problem.value.parameter == "same"
 
 
+@pytest.mark.parametrize(
+    ("field", "word"),
+    [
+        ("tries: x", "`tries` must be a whole number"),
+        ("request_fields: max_tokens=500", "`request_field` must map names to values"),
+        ("patience: x", "`patience` must be a number above 0"),
+        ("endpoint: 5", "not iterable"),
+        ("max_cost: 1", "`price` must be given where `max_cost` is"),
+    ],
+)
+def test_a_wrong_field_of_a_judge_s_file_is_named(tmp_path, field, word):
+    """The option that names the file was "a whole number of at least 1", or nobody foresaw it."""
+    url = "" if field.startswith("endpoint") else "endpoint: http://h/v1\n"
+    (tmp_path / "judge.yaml").write_text(f"model: m\n{url}{field}\n")
+    refuses(f"`same` must name a file .*judge.yaml.*{word}", get_comparer, f"judge:{tmp_path / 'judge.yaml'}")
+
+
 def test_what_is_no_text_is_refused():
     refuses(r"`answers` must hold texts; got 3 at row 1", pc.answer_classes, ["a", 3], [0, 0])
     for alone in ("a", 3):
@@ -476,6 +493,47 @@ def test_a_judge_asks_each_pair_once_in_both_orders_and_keeps_the_answers(tmp_pa
     assert n == 2 * 6  # four texts
 
 
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [("**Yes**, both do.", 1), ("Both say the same: yes", 1), ("<think>no?</think> yes", 1), ("My answer is no.", 0)],
+)
+def test_a_judge_s_verdict_may_have_words_around_it(tmp_path, said, verdict):
+    """Two texts that were compared both ways were asked about four times."""
+    file = tmp_path / "judge.yaml"
+    with FaultyServer(write=lambda text, body: said) as server:
+        file.write_text(f"model: {server.model}\nendpoint: {server.url}\n")
+        assert pc.answer_similarity([*"ab"], [*"ba"], same=f"judge:{file}").tolist() == [verdict] * 2
+        assert len(server.received) == 2
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(("said", "n_sent"), [("", 20), ("I cannot say yes or no.", 20), (None, 60)])
+def test_verdicts_that_say_neither_yes_nor_no_end_it_early_or_are_counted_aloud(tmp_path, said, n_sent):
+    """They counted as no without a word, all of them paid: a judge that reasons found 100 % of the answers changed.
+    A refused pair, such as by a filter, ended it for ever."""
+    file, answers, others = tmp_path / "judge.yaml", [f"a{i}" for i in range(30)], ["b"] * 30
+    flagged: Raw = (400, {}, b'{"error": {"message": "The prompt was flagged."}}')
+    script = None if said is not None else lambda number, tag: "flagged" if number == 5 else None
+    write = (lambda text, body: said) if said is not None else lambda text, body: "" if '"a7"' in text else "yes"
+    with FaultyServer(write=write, script=script, raw={"flagged": flagged}) as server:
+        file.write_text(f"model: {server.model}\nendpoint: {server.url}\nconcurrency: 4\n")
+        if said is not None:
+            for _ in range(2):  # the same call sends nothing more
+                refuses(
+                    "toy gives answers that cannot be used, such as",
+                    pc.answer_similarity,
+                    answers,
+                    others,
+                    same=f"judge:{file}",
+                )
+        else:
+            unread = "the judge gave [23] of 60 verdicts, such as '', that say neither yes nor no"
+            with pytest.warns(UserWarning, match=unread), pytest.warns(UserWarning, match="refused 1 of 60 texts"):
+                found = pc.answer_similarity(answers, others, same=f"judge:{file}")
+            assert sorted(found.tolist()) in ([0.0, 0.5, *[1.0] * 28], [0.0, *[1.0] * 29])
+        assert len(server.received) <= n_sent
+
+
 def test_a_judge_has_a_budget_and_says_what_it_will_cost(tmp_path, command):
     """12 requests, as above, 5 of them a call; with a price the estimate comes before anything is sent."""
     answers, file = ["Paris", "Paris.", "Paris", "Rome", "Lyon"], tmp_path / "judge.yaml"
@@ -495,8 +553,10 @@ def test_a_judge_has_a_budget_and_says_what_it_will_cost(tmp_path, command):
         code, _, said = command("score", tmp_path / "rows.jsonl", "--same", f"judge:{file}")
         assert code == 75
         assert "score: the budget of 1 request (`max_requests`) is used: 1 request sent" in said
-        file.write_text(given)
-        assert pc.answer_classes(answers, [0] * 5, same=f"judge:{file}").tolist() == [0, 1, 0, 2, 3]
+        file.write_text(f"{given}price: [100, 200]\n")
+        spent = r"the judge was asked: 1 request sent and 0\.\d+ paid"
+        with pytest.warns(UserWarning, match=spent), pytest.warns(UserWarning, match="estimate: 1 request,"):
+            assert pc.answer_classes(answers, [0] * 5, same=f"judge:{file}").tolist() == [0, 1, 0, 2, 3]
         assert sum("messages" in received.body for received in server.received) == 12
 
 

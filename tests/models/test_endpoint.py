@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 import random
@@ -245,11 +246,20 @@ def test_an_unreachable_host():
         post(EndpointSettings(url), connects=1)
 
 
+def test_whole_numbers_are_the_same_settings_however_they_are_written():
+    """Stored answers were not found: a command with 1.0 asked again what one with 1 had paid."""
+    for written in (1, 1.0):
+        settings = EndpointSettings("http://h/v1", request_fields={"top_p": written, "more": [{"n": written}]})
+        asked = json.dumps([settings.request_fields, AskOptions(scoring="generate", temperature=written).temperature])
+        assert asked == '[{"top_p": 1, "more": [{"n": 1}]}, 1.0]'
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"urls": "localhost:8000/v1"}, "`endpoint` must be an address with http:// or https://"),
         ({"urls": "http://h:8000/v1/chat/completions"}, "`endpoint` must be the address of the API, not of one of its"),
+        ({"urls": "http://h:8000/v1/responses"}, "`endpoint` must be the address of the API, not of one of its paths"),
         ({"urls": f"http://me:{KEY}@h/v1"}, "`endpoint` must be an address without user name, password and query"),
         ({"urls": f"http://h/v1?key={KEY}"}, "`endpoint` must be an address without user name, password and query"),
         ({"urls": f"http://h/v1?api-version=1&key={KEY}"}, "Azure's address that ends in /openai/v1 takes no api-v"),

@@ -298,6 +298,19 @@ def test_the_record_has_what_each_set_cost_and_the_bar_what_the_run_does(data, t
     costs = [float(note.removeprefix("cost ")) for note in notes]
     assert costs == sorted(costs)
     assert costs[-1] == pytest.approx(sum(costs_of(server)), abs=1e-4)
+    other.write_text("".join(rows[20:]))  # another set: what the one before cost was forgotten
+    with FaultyServer(write=lambda text, body: "W", usage=False) as server:
+        given = arguments(server.url, other.rename(tmp_path / "rest.jsonl"), tmp_path / "run", scoring="generate")
+        assert "written answers; 54 requests answered in all" in done([*given, "--price", "1000,2000"])
+        code, _, _ = command([*given, "--price", "1000,2000", "--noise-floor", 1, "--max-requests", 1])
+        assert code == 75
+        record = json.loads((tmp_path / "run" / "run.json").read_text())
+        assert record["endpoint"]["defeasible_nli"]["sets"] == {n: entry["sets"][n] for n in ("set", "other")}
+        said = done([*given, "--price", "1000,2000", "--noise-floor", 1])
+    sets = json.loads((tmp_path / "run" / "run.json").read_text())["endpoint"]["defeasible_nli"]["sets"]
+    assert sets.keys() == {"set", "other", "rest"}
+    assert {name: sets[name] for name in ("set", "other")} == entry["sets"]
+    assert re.search(r"\((\d+) answers did not say\), cost [\d.]+ and unknown of \1 answers\.", said)
 
 
 def test_tokens_are_counted_by_the_models_tokenizer_where_it_is_on_this_machine(tmp_path):

@@ -69,8 +69,10 @@ def test_killed_three_times_loses_nothing_and_sends_nothing_again(place, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.faults
-@pytest.mark.parametrize("hangs", [False, True])
-def test_stopped_by_the_user_it_waits_for_what_is_under_way_and_a_second_time_ends_at_once(place, tmp_path, hangs):
+@pytest.mark.parametrize(("code", "hangs"), [(130, False), (143, False), (130, True)])
+def test_stopped_it_waits_for_what_is_under_way_and_a_second_time_ends_at_once(place, tmp_path, code, hangs):
+    """After SIGTERM (143), which schedulers send, paid answers were lost."""
+    number = signal.SIGTERM if code == 143 else signal.SIGINT
     script = (lambda number, tag: "hang" if number > 20 else None) if hangs else None
     with FaultyServer(script=script, delay=0.0 if hangs else 0.3) as server:
         given = arguments(server.url, place / "set.jsonl", tmp_path, concurrency=CONCURRENCY)
@@ -78,13 +80,13 @@ def test_stopped_by_the_user_it_waits_for_what_is_under_way_and_a_second_time_en
         process = Forked(given, streams=(NOWHERE, errors))
         while process.poll() is None and len(server.received) < 25:
             time.sleep(0.005)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         if hangs:
             time.sleep(2)
             assert process.poll() is None
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
         started = time.monotonic()
-        assert process.wait() == 130
+        assert process.wait() == code
         assert time.monotonic() - started < 15
         assert "Traceback" not in errors.read_text()
         assert "under way" in errors.read_text()

@@ -402,6 +402,7 @@ def test_questions_are_asked_in_every_cell_as_run_asks_them(tmp_path: Path, monk
         assert "[3/3] estimate: 12 requests" in shown
         n = len(server.received)  # what was under way at the end of the budget is asked again
         assert 12 * 3 <= n <= 12 * 3 + 16  # of temperature 0 one seed is all
+        more[3] = "temperature=0.0,1.0"  # which were other cells than 0 and 1
         assert done("sweep", *given, *more).splitlines()[:6] == shown.splitlines()[:6]
         assert len(server.received) == n
         alone = ["--system", "Be brief, please.\n| Or not.", "--temperature", 1, "--seed", 4, "--max-new-tokens", 9]
@@ -420,6 +421,16 @@ def test_questions_are_asked_in_every_cell_as_run_asks_them(tmp_path: Path, monk
     folders = [tmp_path / "sweep" / "cells" / cell["name"] for cell in result["cells"]]
     assert all((folder / "results.json").is_file() for folder in folders)
     assert f"paraconsist report {' '.join(map(str, folders))}" in shown
+
+
+def test_a_function_is_asked_in_every_cell(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("paraconsist.cli.studies.find_spec", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    Path("answering_cells.py").write_text("def says(prompts):\n    return ['yes'] * len(prompts)\n")
+    given = ["--model", "answering_cells:says", "--dataset", questions(tmp_path), "--column", "question=text"]
+    shown = done("sweep", *given, "--vary", "template=[null]", "--n-resamples", 20, "--output", "sweep")
+    assert "[1/1] questions: 12 distinct inputs asked." in shown
+    assert "temperature" in refused("sweep", *given, "--vary", "temperature=1", "--output", "other")
 
 
 @pytest.mark.parametrize(

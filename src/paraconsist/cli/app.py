@@ -44,7 +44,6 @@ class Command(NamedTuple):
 
 
 _RESUME = "the same command with --resume goes on from the last checkpoint."
-_ANSWERS = "what an endpoint answered is kept, and the same command does not ask for it again."
 #: The commands, in the order of ``--help``.
 COMMANDS = {
     "demo": Command("Measure", "Train, run and score a small model: a complete example.", KEPT, "train"),
@@ -70,7 +69,7 @@ COMMANDS = {
     "list": Command("Test sets", "Show measures, bucket sets, tasks and presets.", module="build"),
     "build": Command("Test sets", "Download, verify and prepare bucket sets.", KEPT),
     "perturb": Command("Test sets", "Make symmetric, transitive or negated rows."),
-    "paraphrase": Command("Test sets", "Generate and filter paraphrases, for people to judge.", _ANSWERS),
+    "paraphrase": Command("Test sets", "Generate and filter paraphrases, for people to judge."),
     "reword": Command("Test sets", "Reword a benchmark, to run in its own harness."),
     "transform": Command("Test sets", "Change a file's texts by synonyms or your function."),
     "select": Command("Test sets", "Draw easy and difficult items to be paraphrased."),

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
 from paraconsist.errors import first_line, options_of_command, visible, with_names
 from paraconsist.files import is_main
@@ -27,6 +28,7 @@ BAD_INPUT, UNFORESEEN, STOPPED, UNREAD = 2, 70, 143, 141
 #: What is said of a command that is stopped.
 KEPT = "what was finished is kept; the same command goes on from there."
 NOTHING_KEPT = "nothing is kept; the same command begins anew."
+_ANSWERS_KEPT = "what an endpoint answered is kept, and the same command does not ask for it again."
 #: How long a stopped command may tidy up, in seconds.
 _GRACE = 1.2
 #: What a user's file or machine can bring about, wherever it is met; Arrow's own errors as well.
@@ -131,7 +133,11 @@ def _end_in_time(reading: int, numbers: list[int]) -> None:
 
 def _patience() -> float:
     """Return the seconds that requests under way get, which may still be answered: whoever sent them hears Ctrl-C."""
-    return float(getattr(sys.modules.get("paraconsist.models.endpoint.queue"), "patience", 0.0))
+    return float(_of_queue("patience", 0.0))
+
+
+def _of_queue(name: str, default: object) -> Any:
+    return getattr(sys.modules.get("paraconsist.models.endpoint.queue"), name, default)
 
 
 def _stopped_code() -> int:
@@ -144,7 +150,8 @@ def _say_stopped() -> None:
             by_user = state.signal in (None, signal.SIGINT)
             by = "interrupted" if by_user else f"stopped by {signal.Signals(state.signal or 0).name}"
             state.is_over = True
-            say(f"{by}: {state.when_stopped}")
+            has_answers = state.when_stopped == NOTHING_KEPT and _of_queue("kept", ())
+            say(f"{by}: {_ANSWERS_KEPT if has_answers else state.when_stopped}")
 
 
 @contextmanager

@@ -291,8 +291,8 @@ def say_usage(usage: Usage, about: str) -> None:
 
     counted = f"{plural(usage.n_requests, 'request')} answered in all, {plural(usage.prompt_tokens, 'token')} read"
     counted += f", {usage.completion_tokens:,} written"
-    if usage.n_uncounted:
-        counted += f" ({plural(usage.n_uncounted, 'answer')} did not say)"
-    cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
+    unknown = usage.n_uncounted and plural(usage.n_uncounted, "answer")
+    counted += f" ({unknown} did not say)" if unknown else ""
+    cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}{f' and unknown of {unknown}' if unknown else ''}"
     served = f"; by {answered_by(usage.served)}" if len(usage.served) > 1 else ""
     say_status(f"{about}{served}; {counted}{cost}.")

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats
 from paraconsist.comparing.words import normalised, shared_words
-from paraconsist.data.foreign import read_yaml, valid_text
+from paraconsist.data.foreign import read_yaml, valid_text, without_reasoning
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.data.tasks import Task, get_task
-from paraconsist.errors import extras, input_error
+from paraconsist.errors import InputError, extras, input_error, plural, renamed
 from paraconsist.measures.edit_effects import SMALL_NUMBERS
 from paraconsist.models.endpoint.settings import PromptSettings
 
@@ -229,8 +229,20 @@ def comparer_of_texts(named: str) -> Comparer:
 _quoted = partial(json.dumps, ensure_ascii=False)  # escapes every control character, of the first 128
 
 
-def _tell(estimate: str) -> None:
-    warnings.warn(f"the judge will be paid: {estimate}", UserWarning, stacklevel=2)
+def _tell(paid: str) -> None:
+    warnings.warn(f"the judge {paid}", UserWarning, stacklevel=2)
+
+
+def _verdict(answer: str) -> bool | None:
+    """Return whether a judge says yes, by its first word, or its last if it names one of yes and no; None for neither.
+
+    >>> _verdict("**Yes**, both do."), _verdict("My answer is no."), _verdict("I cannot say yes or no.")
+    (True, False, None)
+    """
+    words = re.findall(r"\w+", without_reasoning(answer).casefold()) or [""]
+    named = {"yes", "no"} & {*words}
+    word = words[0] if words[0] in named or len(named) > 1 else words[-1]
+    return word == "yes" if word in named else None
 
 
 def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
@@ -254,22 +266,32 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
         raise input_error("compare_answers", "same", must, got=argument, remedy=remedy)
     options = {"api": "chat", **given}
     model, url, prompt = str(options.pop("model")), options.pop("endpoint"), str(options.pop("prompt", usual_prompt))
-    cache_folder = Path(options.pop("cache", Path(argument).with_suffix(".answers")))
+    cache_folder = Path(str(options.pop("cache", Path(argument).with_suffix(".answers"))))
     if "{first}" not in prompt or "{second}" not in prompt:
         raise input_error("compare_answers", "same", "have {first} and {second} in its prompt", got=prompt)
-    settings = EndpointSettings(url, **options).priced([model])
-    meter, say = Meter(settings), None if settings.prices is None else _tell
+    try:
+        settings = EndpointSettings(url, **options).priced([model])
+    except (InputError, TypeError) as problem:
+        must = "name a file whose fields are as those of an endpoint"
+        raise input_error("compare_answers", "same", must, got=argument, remedy=str(problem)) from None
+    meter, say = Meter(settings), None if settings.prices is None else lambda line: _tell(f"will be paid: {line}")
 
     def verdicts(first: Sequence[str], second: Sequence[str]) -> Floats:
         texts = [
             prompt.replace("{first}", "\x00").replace("{second}", b).replace("\x00", a)
             for a, b in zip(map(_quoted, first), map(_quoted, second), strict=True)
         ]
+        before = meter.n_requests
         cache_folder.mkdir(parents=True, exist_ok=True)
-        with Journal(cache_folder) as journal:
-            sampling = GenerationSettings(max_new_tokens=8)
-            written = write_texts(settings, model, texts, sampling, journal=journal, meter=meter, say=say)
-        return np.array([text[0].strip(" *\"'.").lower().startswith("yes") for text in written], dtype=np.float64)
+        with renamed(output="same"), Journal(cache_folder) as journal:
+            sampling, how = GenerationSettings(max_new_tokens=8), partial(write_texts, journal=journal, meter=meter)
+            written = how(settings, model, texts, sampling, say=say, reads=lambda text: _verdict(text) is not None)
+        if settings.prices and meter.n_requests > before:
+            _tell(f"was asked: {meter.spent}")
+        if unread := [text for (text,) in written if _verdict(text) is None]:
+            what = f"gave {len(unread):,} of {plural(len(texts), 'verdict')}, such as {unread[0][:80]!r}"
+            _tell(f"{what}, that say neither yes nor no, and count as no")
+        return np.array([_verdict(text) or False for (text,) in written], dtype=np.float64)
 
     def both_orders(first: Sequence[str], second: Sequence[str]) -> Floats:
         both = verdicts([*first, *second], [*second, *first])

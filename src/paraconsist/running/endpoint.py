@@ -177,9 +177,13 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
     job.identities = {name: identity_of(at[name], prompts[name], methods[name]) for name in job.groups}
     statistics: dict[str, QueueStatistics] = {}
     usage: dict[str, Usage] = {}
-    by_set: dict[str, dict[str, Json]] = {}  # a request about an input of several sets counts in each
     with locked(job.folder.path, "run", "output"):
         open_folder(job)
+        before = job.folder.read().get("endpoint", {})
+        by_set = {  # a request about an input of several sets counts in each; those of other commands stay
+            name: {key: of for key, of in before.get(name, {}).get("sets", {}).items() if key not in job.label_maps}
+            for name in job.groups
+        }
         for name, of_each in offers.items():
             for server in at[name].each():
                 if server.url in of_each:
@@ -203,13 +207,14 @@ def run_endpoint(endpoint_run: EndpointRun, say: Callable[[str], None] | None = 
                 usage[name] = add_up(answered, at[name])
                 if job.known:  # of whole rounds with a condition, which can be scored
                     job.record()
-                job.folder.update_run({"endpoint": {each: spent.to_dict() for each, spent in usage.items()}})
+                told = {each: {**spent.to_dict(), "sets": by_set[each]} for each, spent in usage.items()}
+                job.folder.update_run({"endpoint": told})
                 raise
             statistics[name] = summed(done)
             job.write_repeats(name, chosen, repeats)
             usage[name] = add_up(answered, at[name])
             for bucket_set in job.groups[name][1]:
-                by_set.setdefault(name, {})[bucket_set.name] = _usage_of(answered, at[name], bucket_set).to_dict()
+                by_set[name][bucket_set.name] = _usage_of(answered, at[name], bucket_set).to_dict()
             job.write(name, asked.store, endpoint=usage[name].to_dict())
             warn_of_bounds(statistics[name], name)
         last = {name: {"urls": list(offers[name]), **vars(queue)} for name, queue in statistics.items()}

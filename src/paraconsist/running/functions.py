@@ -134,13 +134,13 @@ def run_function(
             how = store, options, tried
             asked, (chosen, repeats) = rounds(job, name, store), job.repeats(name)
             passes[name] = summed([_pass(function, prompts[name], job.groups[name][1], *how) for _ in asked])
-            for _, again in repeats:
-                _pass(function, prompts[name], chosen, again, options, set())
+            again = sum(_pass(function, prompts[name], chosen, one, options, set())["n_computed"] for _, one in repeats)
             job.write_repeats(name, chosen, repeats)
             if say is not None:
                 n, n_there = passes[name]["n_computed"], passes[name]["n_inputs"] - passes[name]["n_computed"]
                 before = f"; {n_there:,} were there already, by the same source" if n_there else ""
-                say(f"{name}: {plural(n, 'distinct input')} asked{before}.")
+                repeated = f", {again:,} for {plural(len(repeats), 'repeat')}" if again else ""
+                say(f"{name}: {plural(n, 'distinct input')} asked{repeated}{before}.")
             job.write(name, store)
         job.record(function=passes)
     return job.folder

@@ -63,7 +63,7 @@ class SweepOptions(StudyOptions):
     as in a file of several (`paraconsist.running.by_name.OF_MODELS`), and each of the `seeds` draws answers.
     """
 
-    models: Sequence[str] = field(metadata={"help": "Checkpoint: Hub id, folder, bow, ...; repeat for several."})
+    models: Sequence[str] = field(metadata={"help": "Checkpoint: Hub id, folder, bow, module:function ...; repeat."})
     shares: Sequence[float] = SHARES  # of the training rows, drawn by group
     #: Any other option of training -> its values; every combination is a cell.
     vary: Mapping[str, Sequence[Any]] = field(default_factory=dict)

@@ -26,7 +26,7 @@ from paraconsist.data.options import converted
 from paraconsist.data.store import store_key
 from paraconsist.data.tasks import QUESTIONS, get_task, named_in_rows
 from paraconsist.errors import input_error, renamed
-from paraconsist.files import LOCK, digests, is_main, locked, sync_one, write_json, writing
+from paraconsist.files import LOCK, digests, is_main, locked, sync_one, with_whole_numbers, write_json, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, SEMANTIC, scored_measures
 from paraconsist.measures.results import Values
 from paraconsist.measures.standings import corrected_p_values
@@ -203,7 +203,7 @@ def asked_cells(options: SweepOptions) -> dict[str, tuple[Cell, NamedRun]]:
         raise input_error(_FUNCTION, given.pop(), "be left to the sweep, which has `models` and `seeds`")
     shared = {name: value for name, value in options.training.items() if name != "task"}
     cells, models = {}, {}
-    for cell in cells_of(replace(options, shares=(1.0,))):
+    for cell in cells_of(replace(options, shares=(1.0,), vary=with_whole_numbers(options.vary))):
         own = {"seed": cell.seed, **shared, **dict(cell.varied), "model": cell.model}
         fields = own.get("request_fields", options.endpoint and options.endpoint.request_fields)
         fields = fields if isinstance(fields, Mapping) else {}
@@ -232,6 +232,7 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
     InputError as of `asked_cells`, before anything is asked.
     """
     from paraconsist.running.by_name import run_by_name, say_total
+    from paraconsist.running.functions import run_named
     from paraconsist.scoring.options import ScoreOptions
     from paraconsist.scoring.score import score_run_folder
 
@@ -248,7 +249,8 @@ def ask(options: SweepOptions, say: Callable[[str], None]) -> SweepResult | None
             say_total([run for _, run in cells.values()], "cell", say)
         for number, (folder, (cell, run)) in enumerate(cells.items(), 1):
             at, started = f"[{number}/{len(cells)}]", time.time()
-            run_by_name(run, about(at))
+            if not run_named(run, about(at)):
+                run_by_name(run, about(at))
             if is_main():
                 scores, _ = score_run_folder(run.options.output, ScoreOptions(n_resamples=options.n_resamples))
                 wording = {name: {_WORDING: one.wording.to_dict()} for name, one in scores.items() if one.wording}

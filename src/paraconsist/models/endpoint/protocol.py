@@ -248,7 +248,7 @@ def _choice(body: Json) -> Json:
         if part.get("error"):
             raise Interrupted(f"it is an error: {message_of(json.dumps(part).encode())}")
     if chosen is None:
-        raise Malformed("it has no choices")
+        raise Malformed("it is of /responses, not of /completions" if "output" in body else "it has no choices")
     return dict(chosen)
 
 

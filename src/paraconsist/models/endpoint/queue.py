@@ -19,14 +19,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from paraconsist.data.prompts import WrittenAnswer
 from paraconsist.data.store import JOURNAL, NO_ANSWER, Failed, Failures, ShardWriter, lines_of, opened, sealed
-from paraconsist.errors import InputError, input_error
+from paraconsist.errors import InputError, input_error, plural
 from paraconsist.files import Json
 from paraconsist.models.endpoint import protocol
 from paraconsist.models.endpoint.client import EndpointClient, Key, Meter, Stopped, find_key
@@ -35,6 +35,9 @@ from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSetting
 
 if TYPE_CHECKING:
     from paraconsist.models.prompted import GenerationSettings
+
+
+kept = set[Path]()  # the files with answers that this process has read or written
 
 
 class Journal(ShardWriter):
@@ -73,6 +76,7 @@ class Journal(ShardWriter):
             del self.answers[key]
 
     def _take(self, answered: protocol.Answered) -> None:
+        kept.add(self.path)
         key = answered.input_id, answered.part
         if key not in self.answers or self.answers[key].ending.failure:
             self.answers[key] = answered
@@ -111,11 +115,12 @@ T = TypeVar("T")
 
 #: Workers until a first answer could be read: with 16 empty ones at most, a run that cannot succeed costs little.
 _FEW = 8
-#: Seconds that requests under way get if another one, or Ctrl-C, ends the run.
+#: Seconds that requests under way get if another one, Ctrl-C or SIGTERM ends the run.
 GRACE = 30.0
 patience = 0.0  # those that the process gives them now
 _POLL = 0.05
-_WAITING = f"waiting up to {GRACE:g} seconds for {{}}; another Ctrl-C ends at once"
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_WAITING = f"waiting up to {GRACE:g} seconds for requests under way; another Ctrl-C ends at once"
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,6 @@ class RequestQueue:
 
     def __post_init__(self) -> None:
         self._unanswered: dict[str, Failed] = {}
-        self._problem: InputError | None = None
         self._n_requests = self._n_bounded = self._n_unread = 0
         self._is_mixed = False  # whether it was told that another model answers
 
@@ -163,43 +167,24 @@ class RequestQueue:
         items = sorted(pending.items(), key=lambda item: item[1].whole)
         lengths = [len(question.whole) for _, question in items]
         ends = sorted({lengths.index(min(lengths)), lengths.index(max(lengths))}, key=lengths.__getitem__)
-        order = iter([items[i] for i in ends] + [item for i, item in enumerate(items) if i not in ends])
+        left = [items[i] for i in ends] + [item for i, item in enumerate(items) if i not in ends]
+        left.reverse()
         n_workers = min(self._client.settings.concurrency, len(pending))
-        stopped = asyncio.ensure_future(self._client.stopped.wait())
-        work = [asyncio.ensure_future(self._work(order)) for _ in range(min(_FEW, n_workers))]
-        futures: set[asyncio.Future[Any]] = {stopped, *work}
-        with _first_interrupt(self._client.stopped) as interrupted:
-            try:
-                while not stopped.done() and not all(worker.done() for worker in work):
-                    done, futures = await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED, timeout=_POLL)
-                    for worker in done - {stopped}:
-                        worker.result()  # an unexpected error ends the run
-                    if self._failures.any_answered and len(work) < n_workers:
-                        more = [asyncio.ensure_future(self._work(order)) for _ in range(n_workers - len(work))]
-                        work, futures = work + more, futures | {*more}
-                if unfinished := [worker for worker in work if not worker.done()]:
-                    if interrupted:
-                        what = _WAITING.format(f"{len(unfinished)} requests under way")
-                        warnings.warn(what, UserWarning, stacklevel=1)
-                    await asyncio.wait(unfinished, timeout=GRACE)
-            finally:
-                self._client.stopped.set()
-                for future in (stopped, *work):
-                    future.cancel()
-                await asyncio.gather(stopped, *work, return_exceptions=True)
-        if self._problem is not None:
-            raise self._problem
+        work = [asyncio.ensure_future(self._work(left, waits=i >= _FEW)) for i in range(n_workers)]
+        await _answered(work, self._client.stopped)
         if self._unanswered:  # only at the end of the pass: if the server disappears, no input has failed
             self._shard.append(list(self._unanswered), self._unanswered.values())
         retries, seconds = dict(+self._client.retries), time.perf_counter() - started
         counts = {"n_requests": self._n_requests, "n_bounded": self._n_bounded, "n_unread": self._n_unread}
         return QueueStatistics(n_inputs, len(pending), retries=retries, seconds=seconds, **counts)
 
-    async def _work(self, order: Iterator[tuple[str, protocol.Question]]) -> None:
-        """Ask about inputs from the common order until none is left."""
-        for input_id, question in order:
-            if self._client.stopped.is_set():
-                return
+    async def _work(self, left: list[tuple[str, protocol.Question]], *, waits: bool) -> None:
+        """Ask about inputs from the end of a common list until none is left; one that `waits`, after a first answer."""
+        while left and not self._client.stopped.is_set():
+            if waits and not self._failures.any_answered:
+                await asyncio.sleep(_POLL)
+                continue
+            input_id, question = left.pop()
             try:
                 await self._finish(input_id, question)
             except Stopped:
@@ -210,22 +195,13 @@ class RequestQueue:
                 self._fail(input_id, protocol.failure_of(refused, model), why)
             except protocol.GaveUp as problem:
                 self._fail(input_id, NO_ANSWER, problem)
-            except InputError as problem:
-                self._end(problem)
 
     def _fail(self, input_id: str, kind: str | None, problem: InputError) -> None:
         """Record that an input failed, or end the run for it."""
-        try:
-            if kind is None:
-                raise problem
-            self._unanswered[input_id] = self._failures.failed(kind, problem)
-            self._advance(1)
-        except InputError as last:
-            self._end(last)
-
-    def _end(self, problem: InputError) -> None:
-        self._problem = self._problem or problem
-        self._client.stopped.set()
+        if kind is None:
+            raise problem
+        self._unanswered[input_id] = self._failures.failed(kind, problem)
+        self._advance(1)
 
     async def _finish(self, input_id: str, question: protocol.Question) -> None:
         """Ask for what is not answered yet of an input, then keep its result."""
@@ -285,30 +261,33 @@ class RequestQueue:
 
 @contextmanager
 def _first_interrupt(stop: asyncio.Event) -> Iterator[list[int]]:
-    """Set `stop` at the first Ctrl-C, and raise that at the end; a second one is raised at once.
+    """Set `stop` at the first Ctrl-C, or signal to end, and raise that at the end; a second one is raised at once.
 
     Yields the signals so far. Threads, such as a notebook's, hear none.
     """
     global patience
-    loop, before, seen = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT), list[int]()
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield seen
-        return
+    loop, seen, is_main = asyncio.get_running_loop(), list[int](), threading.current_thread() is threading.main_thread()
+    before = {number: heard for number in _SIGNALS if is_main and callable(heard := signal.getsignal(number))}
+
+    def restore() -> None:
+        for number, heard in before.items():
+            signal.signal(number, heard)
 
     def hear(number: int, frame: FrameType | None) -> None:
         seen.append(number)
-        signal.signal(signal.SIGINT, before)
+        restore()
         loop.call_soon_threadsafe(stop.set)
 
-    signal.signal(signal.SIGINT, hear)
-    patience = GRACE
+    for number in before:
+        signal.signal(number, hear)
+    patience = GRACE * bool(before)
     try:
         yield seen
     finally:
         patience = 0.0
-        signal.signal(signal.SIGINT, before)
+        restore()
     if seen:
-        before(seen[0], None)
+        before[seen[0]](seen[0], None)
         raise KeyboardInterrupt
 
 
@@ -348,78 +327,105 @@ def write_texts(
     journal: Journal | None = None,
     meter: Meter | None = None,
     say: Callable[[str], object] | None = None,
+    reads: Callable[[str], object] = str.strip,
 ) -> list[list[str]]:
     """Let a model behind an endpoint continue texts (completions) or answer them (chat).
 
     Returns for each text, in order, `generation.n` texts, each by a separate request with its own seed, because many
-    servers write only one. Of `generation`, `top_k` is sent if it is given (vLLM and llama.cpp know it). Answers in the
-    journal, from this call or an earlier one, are not requested again. Calls with one `meter` share a budget; `say` is
-    told what those that are left will take, before any is sent. InputError for beams, for several texts without a
-    temperature, and for what the endpoint refuses.
+    servers write only one; equal requests are sent once. Of `generation`, `top_k` is sent if it is given (vLLM and
+    llama.cpp know it). Answers in the journal, from this call or an earlier one, are not requested again. Calls with
+    one `meter` share a budget; `say` is told what those that are left will take, before any is sent. A text that is
+    refused for what it says has the answer "", with a warning. InputError for beams, for several texts without a
+    temperature, for what the endpoint refuses otherwise, and where the caller `reads` none of the first answers.
     """
     if generation.num_beams > 1:
         raise input_error("generate", "num_beams", "be 1 for an endpoint", got=generation.num_beams)
     if generation.n > 1 and generation.temperature is None:
         raise input_error("generate", "temperature", "be given where several texts are wanted", got=None)
-
-    def request_of(place: int, number: int) -> tuple[Json, tuple[str, str]]:
+    names, requests = list[tuple[str, str]](), dict[tuple[str, str], tuple[int, int, Json]]()
+    for place, number in product(range(len(texts)), range(generation.n)):
         body = _body(settings, model, texts[place], generation, seed := generation.seed + number)
-        return body, _name(body, seed if generation.temperature else body.get("seed"))
-
-    wanted = [(place, number) for place in range(len(texts)) for number in range(generation.n)]
+        names.append(_name(body, seed if generation.temperature else body.get("seed")))
+        requests.setdefault(names[-1], (place, number, body))
+    known = {} if journal is None else {name: journal.answers[name] for name in requests if name in journal.answers}
     meter = meter or Meter(settings)
-    if say is not None:
-        requests = (request_of(*pair) for pair in wanted)
-        left = meter.estimate(body for body, name in requests if journal is None or journal.get(*name) is None)
-        if left.n_requests:
-            say(left.describe(meter))
+    if say is not None and len(known) < len(requests):
+        say(meter.estimate(body for name, (*_, body) in requests.items() if name not in known).describe(meter))
+    unread = [text for one in known.values() if not reads(text := str(one.value))]
+    failures = Failures("unparsed", any_answered=len(unread) < len(known))
 
-    async def work(client: EndpointClient) -> list[list[str]]:
-        async def one(place: int, number: int) -> str:
-            about, (body, name) = f"text {place}", request_of(place, number)
-            known = journal.get(*name) if journal is not None else None
-            if known is not None:
-                return str(known.value)
+    def hear(text: str) -> str:
+        if reads(text):
+            failures.answered()
+        else:
+            remedy = "Change its prompt, or give it more room (max_tokens), as to a model that reasons."
+            must = f"{model} gives answers that cannot be used, such as {text[:80]!r}."
+            failures.empty(InputError(must, function="run", remedy=remedy))
+        return text
 
+    for text in unread:
+        hear(text)
+    refusals = list[protocol.Refused]()
+
+    async def work(client: EndpointClient) -> list[str]:
+        async def one(name: tuple[str, str], place: int, number: int, body: Json) -> str:
             def read(body: Json) -> protocol.Answered:
                 return protocol.Answered.of(*name, body, protocol.text_of)._replace(value=protocol.text_of(body))
 
+            if name in known:
+                return str(known[name].value)
+            about = f"text {place}"
             try:
                 answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")
-            except (protocol.Refused, InputError) as problem:
-                client.stopped.set()
-                if isinstance(problem, InputError):
-                    raise
-                raise protocol.refusal(settings, problem, model, about) from None
+            except protocol.Refused as refused:
+                why, kind = protocol.refusal(settings, refused, model, about), protocol.failure_of(refused, model)
+                refusals.append(refused)
+                if kind is None or len(refusals) == len(requests):
+                    raise why from None
+                failures.failed(kind, why)
+                return ""
             if journal is not None:
                 journal.add(answered)
-            return str(answered.value)
+            return hear(str(answered.value))
 
-        results = await _answered([asyncio.ensure_future(one(*pair)) for pair in wanted], client.stopped)
-        problems = [problem for problem in results if isinstance(problem, BaseException)]
-        for problem in sorted(problems, key=lambda p: isinstance(p, Stopped)):  # the cause before its consequences
-            raise problem
-        written = [str(text) for text in results]
-        return [written[start : start + generation.n] for start in range(0, len(written), generation.n)]
+        return await _answered([asyncio.ensure_future(one(name, *of)) for name, of in requests.items()], client.stopped)
 
-    return with_client(settings, find_key(settings), work, meter)
+    written = dict(zip(requests, with_client(settings, find_key(settings), work, meter), strict=True))
+    if refusals:
+        text = f"the endpoint refused {len(refusals):,} of {plural(len(requests), 'text')}, which have no answer"
+        warnings.warn(f"{text}. It said: {refusals[0].message}", UserWarning, stacklevel=2)
+    return [[written[name] for name in names[i : i + generation.n]] for i in range(0, len(names), generation.n)]
 
 
-async def _answered(work: Sequence[asyncio.Future[str]], stop: asyncio.Event) -> list[str | BaseException]:
-    """Return the results, or problems, of all; at Ctrl-C those under way may still be answered, and kept."""
-    every = asyncio.gather(*work, return_exceptions=True)
+async def _answered(work: Sequence[asyncio.Future[T]], stop: asyncio.Event) -> list[T]:
+    """Return the results of all, or raise the first problem, after which, or Ctrl-C, requests under way have a while.
+
+    What these answer is kept. `stop` is set at the end.
+    """
+    problems, every = list[BaseException](), asyncio.gather(*work, return_exceptions=True)
+
+    def end(future: asyncio.Future[T]) -> None:
+        if not future.cancelled() and (problem := future.exception()) is not None:
+            problems.append(problem)
+            stop.set()
+
+    for future in work:
+        future.add_done_callback(end)
     with _first_interrupt(stop) as interrupted:
         try:
-            while not every.done() and not interrupted:
+            while not every.done() and not stop.is_set():
                 await asyncio.wait([every], timeout=_POLL)
-            if interrupted:
-                warnings.warn(_WAITING.format("requests under way"), UserWarning, stacklevel=1)
-                await asyncio.wait([every], timeout=GRACE)
+            if interrupted and not every.done():
+                warnings.warn(_WAITING, UserWarning, stacklevel=1)
+            await asyncio.wait([every], timeout=GRACE)
         finally:
+            stop.set()
             for future in work:
                 future.cancel()
             results = await every
-    return results
+    for problem in sorted(problems, key=lambda problem: isinstance(problem, Stopped)):  # the cause first
+        raise problem
+    return [result for result in results if not isinstance(result, BaseException)]
 
 
 def _body(settings: EndpointSettings, model: str, text: str, generation: GenerationSettings, seed: int) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from paraconsist.data.foreign import read_yaml
 from paraconsist.data.options import option
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.errors import check_choice, check_whole, input_error
-from paraconsist.files import Json
+from paraconsist.files import Json, with_whole_numbers
 
 #: The two ways of asking: a text to continue, or the turns of a chat.
 APIS = ("completions", "chat")
@@ -88,6 +88,9 @@ class EndpointSettings:
         check_choice("run", "api", self.api, APIS)
         check_whole("run", "concurrency", self.concurrency)
         check_whole("run", "tries", self.tries)
+        if not isinstance(self.request_fields, Mapping):
+            raise input_error("run", "request_field", "map names to values", got=self.request_fields)
+        object.__setattr__(self, "request_fields", with_whole_numbers(self.request_fields))
         for name, value in self.request_fields.items():
             _check_free("request_field", name)
             if _SECRET_NAME.search(name) or _SECRET_VALUE.match(str(value)):  # not shown
@@ -95,9 +98,9 @@ class EndpointSettings:
                 raise input_error("run", "request_field", f"{must} ({name})", remedy=remedy)
         if self.max_requests is not None:
             check_whole("run", "max_requests", self.max_requests)
-        for name in ("timeout", "requests_per_minute", "tokens_per_minute", "max_cost"):
+        for name in ("timeout", "requests_per_minute", "tokens_per_minute", "max_cost", "patience"):
             value = getattr(self, name)
-            is_given = value is not None or name == "timeout"
+            is_given = value is not None or name in ("timeout", "patience")
             if is_given and not (isinstance(value, (int, float)) and 0 < value < math.inf):
                 raise input_error("run", name, "be a number above 0", got=value)
         object.__setattr__(self, "price", _read_price(self.price))
@@ -180,6 +183,7 @@ class AskOptions:
         check_whole("run", "max_new_tokens", self.longest_answer)
         if not math.isfinite(self.temperature) or self.temperature < 0:
             raise input_error("run", "temperature", "be 0 or more", got=self.temperature)
+        object.__setattr__(self, "temperature", float(self.temperature))  # 1 is no other run's than 1.0
         if self.scoring == "label":
             self.check_draws()
         for name in self.template_arguments:
@@ -351,7 +355,7 @@ def _checked_url(address: str) -> str:
         raise input_error("run", "endpoint", must, remedy=remedy)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise input_error("run", "endpoint", "be an address with http:// or https://", got=address, remedy=remedy)
-    if parts.path.endswith("/completions"):
+    if parts.path.endswith(("/completions", "/responses")):
         must = "be the address of the API, not of one of its paths"
         raise input_error("run", "endpoint", must, got=url, remedy=remedy)
     return url

@@ -392,4 +392,4 @@ class EndpointGenerator:
 
         self.answers.mkdir(parents=True, exist_ok=True)
         with Journal(self.answers) as journal:
-            return add_up(journal.answers.values(), self.endpoint)
+            return add_up(journal.paid, self.endpoint)
