@@ -50,11 +50,13 @@ def test_thirty_models_fit_every_screen(chromium, addresses):
     context = chromium.new_context(viewport={"width": 390, "height": 844})
     for address in addresses:
         page = visit(context, address)
-        for width in (390, 1024, 1440, 2560):
+        for width in (390, 700, 1024, 1440, 2560):
             page.set_viewport_size({"width": width, "height": 900})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             own = "e.scrollWidth <= e.clientWidth || ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)"
             assert page.evaluate(f"[...document.querySelectorAll('.scroll')].every((e) => {own})")
+            ends = "e.getBoundingClientRect().right <= e.previousElementSibling.getBoundingClientRect().right"
+            assert page.evaluate(f"[...document.querySelectorAll('.share text')].every((e) => {ends})")  # numbers in bars
             matrix = page.locator(".matrix").first
             heads = matrix.locator("tbody th")
             assert heads.count() == 30
