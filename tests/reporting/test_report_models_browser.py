@@ -56,7 +56,9 @@ def test_thirty_models_fit_every_screen(chromium, addresses):
             own = "e.scrollWidth <= e.clientWidth || ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)"
             assert page.evaluate(f"[...document.querySelectorAll('.scroll')].every((e) => {own})")
             ends = "e.getBoundingClientRect().right <= e.previousElementSibling.getBoundingClientRect().right"
-            assert page.evaluate(f"[...document.querySelectorAll('.share text')].every((e) => {ends})")  # numbers in bars
+            assert page.evaluate(
+                f"[...document.querySelectorAll('.share text')].every((e) => {ends})"
+            )  # numbers in bars
             matrix = page.locator(".matrix").first
             heads = matrix.locator("tbody th")
             assert heads.count() == 30

@@ -393,7 +393,9 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     left_out = unread(aligned.rows)
     chosen = [pair for pair in pairs if left_out.keys().isdisjoint(pair)]
     origins = {model: origin_of(source.predictions.metadata) for model, source in sources.items()}
-    unranked = {model: why[0] for model, read in rows.items() if (why := degenerate(read, options.policy))}
+    names = {model: source.predictions.label_names for model, source in sources.items()}
+    void = {model: degenerate(read, options.policy, names[model]) for model, read in rows.items()}
+    unranked = {model: why[0] for model, why in void.items() if why}
     return _Part(
         replace(aligned, notes=[*aligned.notes, *_notes(sources)]), specs, chosen, origins, n_unparsed, unranked
     )
@@ -608,7 +610,7 @@ def _comparable(
             continue
         try:
             read = read_models({model: source}, options)[model]
-            if why := degenerate(read, options.policy):
+            if why := degenerate(read, options.policy, source.predictions.label_names):
                 void[model] = why[0]
             else:
                 rows[model] = apply_policy(read, options.policy)[0]
