@@ -548,6 +548,7 @@ def _pareto(pairs: Sequence[ModelPair], names: Sequence[str], options: CompareOp
 # ---- many models, each set by itself, over the buckets that its models share
 
 _LEAST_SHARE = 0.5  # of the buckets of one model, which all ranked have in common at least
+_UNTIL = "it was asked until something was known: tests for a fixed number of problems do not hold"
 
 
 @dataclass(frozen=True)
@@ -594,6 +595,30 @@ def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) 
     return SetRanking(name, aligned.n_common, ranked, ranking, left_out)
 
 
+def misfits(sources: Mapping[str, Source]) -> dict[str, str]:
+    """Return the models of a set (and why) that have other rows than most, or were asked until something was known."""
+    until = [model for model, source in sources.items() if "until" in source.predictions.metadata]
+    able = {model: source for model, source in sources.items() if model not in until}
+    has_ids = all(source.columns.example in source.predictions.table.column_names for source in able.values())
+    rows = {model: rows_with_ids(source, with_ids=has_ids) for model, source in able.items()}
+    found = dict.fromkeys(rows, "")
+    for reference in rows:
+        if 2 * len(found) > len(rows):
+            others = _unaligned(reference, rows)
+            found = others if len(others) < len(found) else found
+    return {**dict.fromkeys(until, _UNTIL), **found}
+
+
+def _unaligned(reference: str, rows: Mapping[str, Rows]) -> dict[str, str]:
+    reasons = {}
+    for model in (model for model in rows if model != reference):
+        try:
+            align({reference: rows[reference], model: rows[model]})
+        except InputError as problem:
+            reasons[model] = str(problem).removeprefix("compare: ")
+    return reasons
+
+
 def _comparable(
     sources: Mapping[str, Source], options: CompareOptions
 ) -> tuple[dict[str, Rows], dict[str, str], dict[str, str]]:
@@ -606,7 +631,7 @@ def _comparable(
     unread: dict[str, str] = {}
     for model, source in sources.items():
         if "until" in source.predictions.metadata:
-            void[model] = "it was asked until something was known: tests for a fixed number of problems do not hold"
+            void[model] = _UNTIL
             continue
         try:
             read = read_models({model: source}, options)[model]
@@ -628,14 +653,9 @@ def _comparable(
 
 def _misfits(reference: str, rows: Mapping[str, Rows], buckets: Mapping[str, Any]) -> dict[str, str]:
     """Return the models (and why) that have other rows than one, or would leave all others too few in common."""
-    reasons: dict[str, str] = {}
-    shared: dict[str, Any] = {}
-    for model in rows.keys() - {reference}:
-        try:
-            align({reference: rows[reference], model: rows[model]})
-            shared[model] = np.intersect1d(buckets[reference], buckets[model])
-        except InputError as problem:
-            reasons[model] = str(problem)
+    reasons = _unaligned(reference, rows)
+    others = rows.keys() - {reference, *reasons}
+    shared = {model: np.intersect1d(buckets[reference], buckets[model]) for model in others}
     common, n = buckets[reference], len(buckets[reference])
     for model in sorted(shared, key=lambda model: (-len(shared[model]), model)):
         left = np.intersect1d(common, shared[model])
