@@ -9,7 +9,7 @@ const answers = (() => {
   try { edited = JSON.parse(localStorage.getItem(place)) || {}; } catch { /* a frame without a store */ }
 
   const own = (bucket) => edited[key(bucket)] || {};
-  const classOf = (bucket, entry) => own(bucket)[nameOf(entry)] ?? entry[2];
+  const classOf = (bucket, entry) => (Object.hasOwn(own(bucket), nameOf(entry)) ? own(bucket)[nameOf(entry)] : entry[2]);
   const times = (entry) => entry[4].reduce((sum, rows) => sum + rows.length, 0);
   const count = (entries) => entries.reduce((sum, entry) => sum + times(entry), 0);
   const freed = (bucket) => 1 + Math.max(-1, ...bucket.t.map((entry) => Math.max(entry[2], classOf(bucket, entry))));
@@ -28,8 +28,8 @@ const answers = (() => {
   function move(bucket, entries, number) {
     const before = own(bucket);
     // The file names all answers of a problem that were read: its classes are then the reader's as a whole.
-    const now = Object.fromEntries(bucket.t.filter((entry) => classOf(bucket, entry) >= 0).map((entry) => [nameOf(entry), classOf(bucket, entry)]));
-    for (const entry of entries) now[nameOf(entry)] = number;
+    const read = bucket.t.filter((entry) => classOf(bucket, entry) >= 0).map((entry) => [nameOf(entry), classOf(bucket, entry)]);
+    const now = Object.fromEntries([...read, ...entries.map((entry) => [nameOf(entry), number])]);  // one may be "__proto__"
     edited = { ...edited, [key(bucket)]: { ...before, ...now } };
     if (bucket.t.every((entry) => classOf(bucket, entry) === entry[2])) delete edited[key(bucket)];
     changed();
