@@ -233,6 +233,9 @@ def test_no_finding_is_of_a_constant_answer(tmp_path):
         frame.rename(columns={column: "prediction"}).drop(columns=["b"]).to_csv(files[-1], index=False)
     report = Report(load_models(files, names=["m", "m"], sets=["s", "t"]))
     assert title(report, blocks(report)) == "How consistent is m?"
+    (tmp_path / "again.csv").write_text(files[0].read_text())
+    report = Report(load_models([files[0], tmp_path / "again.csv"], names=["m", "m"], sets=["s", "t"]))
+    assert title(report, blocks(report)).endswith("from m 33.3 % of the time, on every set")
 
 
 def test_the_pages_words_leave_names_and_methods_as_they_are():

@@ -71,6 +71,11 @@ def test_thirty_models_fit_every_screen(chromium, addresses):
             )
             assert cell["x"] + cell["width"] <= width  # P_C, beside the name
             assert cell["x"] > 0
+        page.set_viewport_size({"width": 703, "height": 900})  # an upright sheet; one across has 1,032
+        page.emulate_media(media="print")  # matrices lost columns on paper, and columns that sort their names
+        assert page.evaluate("[...document.querySelectorAll('.sortable thead th')].every((e) => e.innerText.trim())")
+        assert page.evaluate("Math.max(...[...document.querySelectorAll('table')].map((e) => e.offsetWidth))") <= 1032
+        page.emulate_media(media="screen")
         summary = page.locator("#summary, #index").first.bounding_box()["height"]
         assert summary < 6000
         assert context.problems == []
@@ -94,6 +99,12 @@ def test_cells_lead_to_the_rows_and_columns_sort(chromium, addresses):
     first.click()
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == f"problem {bucket}"
     assert page.locator(".heat td a[tabindex='-1']").count() == page.locator(".heat td a").count() > 0
+    assert page.locator("#names .mark").count() == 0  # beside each name stood those of the first model
+    page.locator("#filters").get_by_label("by", exact=True).select_option(column)
+    wrong = page.locator("#names button").evaluate_all(
+        "all => all.map((e) => [e.innerText, e.querySelectorAll('.wrong').length])"
+    )
+    assert dict(wrong) == {bucket: answers.count("0") for bucket, answers in flips.items()}
     assert context.problems == []
 
     page = visit(context, addresses[1])

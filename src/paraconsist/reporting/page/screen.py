@@ -168,7 +168,8 @@ def title(report: Report, blocks: Sequence[Block]) -> str:
     if len(rates) < len(blocks) or not rates:
         return f"How consistent is {name}?"
     low, high = (percent(end(rates)) for end in (min, max))
-    return f"Two wordings of a problem get different answers from {name} {low} to {high} % of the time, by set"
+    span = f"{low} to {high} % of the time, by set" if low != high else f"{low} % of the time, on every set"
+    return f"Two wordings of a problem get different answers from {name} {span}"
 
 
 def _is_of_wordings(spec: MeasureSpec) -> bool:
