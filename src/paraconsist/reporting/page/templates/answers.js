@@ -82,7 +82,7 @@ const answers = (() => {
       const wordings = element("ul");
       for (const entry of entries) {
         const item = element("li", { class: "text" });
-        const text = element("span");
+        const text = element("span", entry[0].length > 1000 ? { tabindex: "0" } : {});  // it may have to be scrolled
         words.show(text, number === found[0][0] ? null : commonest, entry[0]);
         if (entry[0] === "") text.append(element("span", { class: "field", text: "(empty)" }));
         item.append(text, " ", element("span", { class: "field", text: whose(bucket, entry) }));
@@ -92,7 +92,7 @@ const answers = (() => {
       }
       list.append(element("li", {}, line, wordings));
     }
-    const box = element("section", { class: "answers", "aria-label": "classes of answers" }, element("h4", { text: `${found.length} ${found.length === 1 ? "class" : "classes"} of answers${key(bucket) in edited ? ", by hand" : madeBy}` }), list);
+    const box = element("section", { class: "answers", "aria-label": `classes of answers to ${bucket.id}` }, element("h4", { text: `${found.length} ${found.length === 1 ? "class" : "classes"} of answers${key(bucket) in edited ? ", by hand" : madeBy}` }), list);
     if (key(bucket) in edited) {
       const undo = element("button", { type: "button", text: "as the comparer has them" });
       undo.addEventListener("click", () => { delete edited[key(bucket)]; changed(); });
