@@ -158,7 +158,7 @@ def test_a_set_without_paraphrases_counts_its_problems_and_plans_none(tmp_path, 
     answers = {f"b{i}": "11" if i % 3 else "10" for i in range(60)}
     (block,), _ = screen(with_role(tmp_path / "mine.parquet", role, answers))
     assert block.brief[0] == "60 problems"
-    assert block.sureness[0][0].startswith("60 problems, taken to be independent")
+    assert block.sureness[0][0].startswith("60 problems, assumed independent")
     assert "; 60 problems, mine; paraconsist " in block.cited
     assert [(step.words.partition(": how often")[0], step.command) for step in block.steps] == [
         (f"Read the {n_broken} problems whose answers break the rule", ""),

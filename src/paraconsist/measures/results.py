@@ -398,7 +398,10 @@ def share_options(
     raise input_error(function, "interval_method", must, got=interval_method, remedy=remedy)
 
 
-def constant_message(label: Any, consequence: str = "has consistency 1") -> str:
+CONSTANT = "has consistency 1", "scores 0", "scores 1"  # what becomes of a constant answer
+
+
+def constant_message(label: Any, consequence: str = CONSTANT[0]) -> str:
     """Return the warning about predictions that are all `label`."""
     return f"every prediction is {label!r}: a constant answer {consequence} regardless of the text"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
 from pathlib import Path
@@ -393,8 +393,7 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     left_out = unread(aligned.rows)
     chosen = [pair for pair in pairs if left_out.keys().isdisjoint(pair)]
     origins = {model: origin_of(source.predictions.metadata) for model, source in sources.items()}
-    names = {model: source.predictions.label_names for model, source in sources.items()}
-    void = {model: degenerate(read, options.policy, names[model]) for model, read in rows.items()}
+    void = {m: degenerate(read, options.policy, sources[m].predictions.label_names) for m, read in rows.items()}
     unranked = {model: why[0] for model, why in void.items() if why}
     return _Part(
         replace(aligned, notes=[*aligned.notes, *_notes(sources)]), specs, chosen, origins, n_unparsed, unranked
@@ -597,16 +596,22 @@ def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) 
 
 def misfits(sources: Mapping[str, Source]) -> dict[str, str]:
     """Return the models of a set (and why) that have other rows than most, or were asked until something was known."""
+    if len(sources) < 2:
+        return {}
     until = [model for model, source in sources.items() if "until" in source.predictions.metadata]
-    able = {model: source for model, source in sources.items() if model not in until}
-    has_ids = all(source.columns.example in source.predictions.table.column_names for source in able.values())
-    rows = {model: rows_with_ids(source, with_ids=has_ids) for model, source in able.items()}
-    found = dict.fromkeys(rows, "")
-    for reference in rows:
-        if 2 * len(found) > len(rows):
-            others = _unaligned(reference, rows)
-            found = others if len(others) < len(found) else found
-    return {**dict.fromkeys(until, _UNTIL), **found}
+    has_ids = all(source.columns.example in source.predictions.table.column_names for source in sources.values())
+    rows = {m: rows_with_ids(source, with_ids=has_ids) for m, source in sources.items() if m not in until}
+    return dict.fromkeys(until, _UNTIL) | _fewest([*rows], lambda reference: _unaligned(reference, rows))
+
+
+def _fewest(models: Sequence[str], misfits_of: Callable[[str], dict[str, str]]) -> dict[str, str]:
+    """Return the models (and why) that do not fit one, the first for which these are no more than half."""
+    untried, fewest = models, dict.fromkeys(models, "")
+    while untried and 2 * len(fewest) > len(models):
+        others = misfits_of(untried[0])
+        untried = [model for model in untried if model in others]
+        fewest = min(fewest, others, key=len)
+    return fewest
 
 
 def _unaligned(reference: str, rows: Mapping[str, Rows]) -> dict[str, str]:
@@ -642,12 +647,8 @@ def _comparable(
         except InputError as problem:
             unread[model] = str(problem)
     buckets = {model: np.unique(read.buckets) for model, read in rows.items() if read.buckets is not None}
-    untried = sorted(buckets, key=lambda model: -len(buckets[model]))
-    left_out = dict.fromkeys(rows, "")
-    while untried and 2 * len(left_out) > len(rows):
-        others = _misfits(untried[0], rows, buckets)
-        untried = [model for model in untried if model in others]
-        left_out = others if len(others) < len(left_out) else left_out
+    order = sorted(buckets, key=lambda model: -len(buckets[model]))
+    left_out = _fewest(order, lambda reference: _misfits(reference, rows, buckets))
     return {model: read for model, read in rows.items() if model not in left_out}, void, unread | left_out
 
 

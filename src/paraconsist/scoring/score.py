@@ -33,7 +33,7 @@ from paraconsist.measures.catalogue import (
     reads_probabilities,
 )
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
-from paraconsist.measures.results import Result, Values, constant_message, parse_signature, plain
+from paraconsist.measures.results import CONSTANT, Result, Values, constant_message, parse_signature, plain
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.alarms import (
     Overlap,
@@ -619,12 +619,10 @@ def _single_buckets(rows: Rows, label_names: Sequence[str]) -> list[str]:
 def with_label_names(result: Result, label_names: Sequence[str]) -> Result:
     """Return a result whose warnings of a constant answer, and strata of gold labels, have labels' names, if any."""
     names = {str(number): name for number, name in enumerate(label_names)}
-    named = {
-        constant_message(int(number), consequence): constant_message(name, consequence)
-        for number, name in names.items()
-        for consequence in ("has consistency 1", "scores 0", "scores 1")
+    told = {
+        constant_message(i, of): constant_message(name, of) for i, name in enumerate(label_names) for of in CONSTANT
     }
-    result = replace(result, warnings=tuple(named.get(warning, warning) for warning in result.warnings))
+    result = replace(result, warnings=tuple(told.get(warning, warning) for warning in result.warnings))
     if "label" not in (strata := result.get("by_stratum") or {}):
         return result
     parts = {names.get(label, label): part for label, part in strata["label"].items()}

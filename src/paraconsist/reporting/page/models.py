@@ -23,7 +23,7 @@ from paraconsist.scoring.naming import arranged, check_numbers, is_generic, is_r
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import measure_rows
 from paraconsist.scoring.score import SetScores, score_sources, with_label_names
-from paraconsist.scoring.sources import Opened, Source, open_models, read_json
+from paraconsist.scoring.sources import Opened, open_models, read_json
 
 #: What `results.json` holds of the options that a run was scored with.
 _SAVED_OPTIONS = (
@@ -185,11 +185,8 @@ def load_models(
 
 def set_apart(models: Sequence[Model]) -> list[Model]:
     """Return the models; those that cannot be compared with the others on a set are last, each with its own set."""
-    by_set: dict[str, dict[str, Source]] = {}
-    for model in models:
-        for name, scored in model.sets.items():
-            by_set.setdefault(name, {})[model.name] = scored.source
-    why, made = {name: misfits(sources) if len(sources) > 1 else {} for name, sources in by_set.items()}, []
+    names, made = set_names({model.name: model.sets for model in models}), []
+    why = {name: misfits({m.name: m.sets[name].source for m in models if name in m.sets}) for name in names}
     for model in models:
         apart = {name: why[name][model.name] for name in model.sets if model.name in why[name]}
         sets = {f"{name}, {model.name}" if name in apart else name: scored for name, scored in model.sets.items()}

@@ -463,7 +463,7 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
     n, clusters, half, effect = precision.n, precision.clusters, precision.half_width, precision.effect
     are_joined = clusters < precision.tested
     origin = (
-        f"from {plural(clusters, 'context')}, which the intervals resample" if are_joined else "taken to be independent"
+        f"from {plural(clusters, 'context')}, which the intervals resample" if are_joined else "assumed independent"
     )
     problems = f"{precision.noun}s"
     of_design = "" if effect is None else f" (design effect {effect:.1f})"

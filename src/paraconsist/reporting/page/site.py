@@ -201,7 +201,9 @@ def _index(models: Sequence[Model], options: ReportOptions) -> str:
         claim, sentence = ranked(one.ranking, {m.name: m.sets[one.set] for m in report.models if one.set in m.sets})
         findings.append(f"{f'{one.set}: ' * (len(plain.sets) > 1)}{claim}. {sentence}")
     return filled(
-        "index.html",
+        _INDEX,
+        boards=(),
+        has_ranks=False,
         findings=findings,
         title=options.title,
         n_models=len(models),
@@ -225,7 +227,9 @@ def _leaderboard(models: Sequence[Model], options: ReportOptions) -> str:
     ranked = rank_models(judged, compare_options(options.score))
     boards = [_board(together, ranked) for together in _sharing_sets(models)]
     return filled(
-        "leaderboard.html",
+        _INDEX,
+        findings=(),
+        matrices=(),
         title=options.title,
         n_models=len(models),
         level=f"{100 * options.score.confidence_level:g}",
