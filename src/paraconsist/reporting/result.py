@@ -455,7 +455,7 @@ def _models(
 
 def _lines(name: str, scored: SetScores) -> Iterator[tuple[Any, ...]]:
     parts = [(f"{column}={value}", part) for column, by in scored.strata.items() for value, part in by.items()]
-    of_wordings = {} if scored.wording is None else {WORDING_CHANGE.key: scored.wording}
+    of_wordings: dict[str, Any] = {} if scored.wording is None else {WORDING_CHANGE.key: scored.wording}
     for stratum, measures in [("", {**scored.measures, **of_wordings}), *parts]:
         for measure, keys in measures.items():
             for key, (low, high) in keys["confidence_interval"].items():
