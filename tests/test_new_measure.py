@@ -74,7 +74,7 @@ def test_it_is_scored_gated_and_shown_in_a_table(toy: MeasureSpec) -> None:
     assert not scores.gate("toy_rate.low > 0.9")
     assert "toy" in repr(scores)
     assert f"{100 * naive():.1f}" in repr(scores)
-    assert set(scores.to_frame()["measure"]) == {"toy_rate"}
+    assert {name.partition(".")[0] for name in scores.to_frame()["measure"]} == {"toy_rate", "wording_change"}
 
 
 def test_it_is_compared(toy: MeasureSpec) -> None:

@@ -157,6 +157,8 @@ def test_scores_are_short_to_see_and_long_to_read() -> None:
         whole["value"].item()
         == scores.sets["predictions"].measures["paraphrastic_consistency"]["paraphrastic_consistency_unbiased"]
     )
+    wording = frame.set_index("measure").loc["wording_change", "value"]
+    assert wording == scores.sets["predictions"].wording.wording_change
     assert set(frame["stratum"]) == {"", "label=yes", "label=no"}
     with pytest.raises(AttributeError):
         scores.sets = {}  # type: ignore[misc]

@@ -506,6 +506,14 @@ def test_the_card_of_a_run_without_gold_labels_shows_the_wording_change(tmp_path
     assert "| table | wording_change | 0.3333 |" in card
     assert "undefined |" not in card
     assert "- table: `wording_change|" in card
+    [entry] = parse_eval_result_entries(yaml.safe_load(files[".eval_results/table.yaml"]))
+    assert (entry.task_id, round(entry.value, 4), "lower is better" in entry.notes) == (
+        "default-wording_change",
+        0.3333,
+        True,
+    )
+    [number] = json.loads(files["every_eval_ever/table.json"])["evaluation_results"]
+    assert number["metric_config"]["metric_id"] == "paraconsist.wording_change.wording_change"
 
 
 def test_labels_and_names_are_text_on_the_card_of_a_file(tmp_path):

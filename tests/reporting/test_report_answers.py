@@ -17,8 +17,9 @@ ANSWERS = {
     "days": ["30 days", "Within 30 days", "30 days", "14 days", "30 days."],
     "hostile": ["<script>document.title = 'run'</script>", "\u202eabc\u202c", "nul\0byte", f"{LONG}a", f"{LONG}b"],
     "calm": ["yes", "Yes."],
+    "names": ["constructor", "__proto__", "constructor"],  # which every object of JavaScript has
 }
-GOLD = {"days": "30 days", "hostile": "nothing", "calm": "yes"}
+GOLD = {"days": "30 days", "hostile": "nothing", "calm": "yes", "names": "constructor"}
 
 
 def write_answers(path, answers=ANSWERS):
@@ -68,7 +69,7 @@ def test_classes_are_merged_by_keyboard_and_scored_with_the_file(chromium, tmp_p
     lines = [json.loads(line) for line in (tmp_path / "classes.jsonl").read_text().splitlines()]
     assert {line["bucket_id"] for line in lines} == {"days"}
     scored = pc.score(answers, same="text", classes=tmp_path / "classes.jsonl").sets["answers"]
-    by_hand = ((4 * 3) / (5 * 4) + 0 + 1) / 3  # 4 of 5 alike; none; both
+    by_hand = ((4 * 3) / (5 * 4) + 0 + 1 + 1 / 3) / 4  # 4 of 5 alike; none; both; one pair of three
     assert scored.wording.same_answer == pytest.approx(by_hand, abs=1e-12)
     assert of_page == pytest.approx(by_hand, abs=1e-12)
     again = write_page(tmp_path / "again.html", answers, classes=tmp_path / "classes.jsonl")
@@ -85,12 +86,16 @@ def test_answers_are_text_whatever_they_hold(chromium, tmp_path):
         hostile = page.locator('[aria-label="problem hostile"] .answers')
         assert hostile.locator("script").count() == 0
         assert "<script>document.title = 'run'</script>" in hostile.text_content()
+        names = page.locator('[aria-label="problem names"]')
+        assert "constructor (2)" in names.locator(".class.right").text_content()
+        names.get_by_label("Merge __proto__").select_option(label="constructor")
+        assert classes(page, "names") == ["constructor"]
         hostile.get_by_label("Merge word word").first.select_option(index=1)
         with page.expect_download() as saved:
             page.get_by_role("button", name="Download the classes").click()
         saved.value.save_as(tmp_path / "classes.jsonl")
     scored = pc.score(tmp_path / "answers.parquet", same="text", classes=tmp_path / "classes.jsonl").sets["answers"]
-    assert scored.to_dict()["by_hand"]["n_verdicts"] == 10
+    assert scored.to_dict()["by_hand"]["n_verdicts"] == 11
     assert (tmp_path / "classes.jsonl").stat().st_size < 20_000
 
 

@@ -53,6 +53,15 @@ def choose(page, label: str, value: str) -> None:
     page.get_by_label(label, exact=True).select_option(value)
 
 
+#: Of two answers that could not be read, and a third: none is another's.
+_UNREAD = """() => {
+  const bucket = structuredClone(buckets.all[0]);
+  for (const row of bucket.r.slice(0, 2)) row[4][0] = [-1];
+  const tallies = buckets.render(bucket).querySelector(".tallies");
+  return [tallies.textContent, tallies.querySelectorAll(".wrong").length];
+}"""
+
+
 @pytest.mark.faults
 def test_without_gold_no_answer_is_called_wrong(chromium, tmp_path):
     """Every answer was marked as wrong, and the link to the problems that change led to none of them."""
@@ -75,6 +84,7 @@ def test_without_gold_no_answer_is_called_wrong(chromium, tmp_path):
         assert not {"gold", "right", "wrong"} & set(re.findall(r"\w+", first.text_content().lower()))
         assert "right" not in page.locator("#legend").text_content()
         assert page.get_by_label("show", exact=True).locator("option").count() == 4
+        assert page.evaluate(_UNREAD) == ["3 answers in 3 rows", 2]
         exported = page.evaluate("exporting.asMarkdown(buckets.all[0]) + exporting.asJson(buckets.all[0])")
         assert not re.search("gold|right|✗", exported.replace("gold_probability", ""))
         assert "plan PREDICTIONS --measure wording_change" in page.locator("main").text_content()
@@ -135,6 +145,11 @@ def test_the_address_holds_the_state_and_links_from_anywhere_lead_to_it(opened):
     opened.goto(opened.url.partition("#")[0] + link(bucket="more25", sort="id"))
     assert "Problems 21 to 35 of 35" in opened.locator("#found").text_content()
     assert opened.evaluate(FOCUS) == "more25"
+    opened.keyboard.press("p")
+    assert hash_of(opened) == "#?sort=id"  # a reload stays on this page
+    opened.go_back()
+    choose(opened, "show", "lost")
+    assert "more25" not in opened.locator("#found").text_content() + hash_of(opened)
     opened.goto(opened.url.partition("#")[0] + link(ids="calm,no%2C such", bucket="no such"))
     assert ids(opened) == ["calm"]
     assert "Problem no such is not on this page." in opened.locator("#found").text_content()

@@ -15,10 +15,10 @@ from helpers.report import rows, write_run
 
 from paraconsist.cli.app import main
 from paraconsist.data.options import SourceOptions
-from paraconsist.reporting.page import load_models, write
+from paraconsist.reporting.page import ReportOptions, load_models, site, write
 from paraconsist.reporting.page.aligned import align
 from paraconsist.reporting.page.figures import report_plots
-from paraconsist.reporting.page.models import Report
+from paraconsist.reporting.page.models import Report, set_apart
 from paraconsist.reporting.page.screen import blocks, title
 
 FAST = ("--n-resamples", "300")
@@ -233,6 +233,9 @@ def test_no_finding_is_of_a_constant_answer(tmp_path):
         frame.rename(columns={column: "prediction"}).drop(columns=["b"]).to_csv(files[-1], index=False)
     report = Report(load_models(files, names=["m", "m"], sets=["s", "t"]))
     assert title(report, blocks(report)) == "How consistent is m?"
+    (tmp_path / "again.csv").write_text(files[0].read_text())
+    report = Report(load_models([files[0], tmp_path / "again.csv"], names=["m", "m"], sets=["s", "t"]))
+    assert title(report, blocks(report)).endswith("from m 33.3 % of the time, on every set")
 
 
 def test_the_pages_words_leave_names_and_methods_as_they_are():
@@ -262,3 +265,29 @@ def test_a_constant_answer_is_no_end_of_flips_by_sureness(tmp_path):
     report = Report(load_models(paths, names=["a", "b", "constant"], sets=["s"] * 3, read=read))
     said = {one.section: one.finding for one in report_plots(report)}
     assert said["sureness"] == "Lost or gained: 25.0 % (b) to 37.5 % (a) of answers to rewordings"
+
+
+def test_a_model_with_other_gold_labels_has_its_own_numbers_and_is_not_compared(tmp_path):
+    """The whole page was refused, and the site's index, where the leaderboard showed it unranked."""
+    for seed, name in enumerate(("odd", "one", "two")):
+        table = pd.DataFrame(rows(answers_of(seed, 0.6))).drop(columns=["probabilities", "input_id", "allowed_labels"])
+        table.loc[table["bucket_id"] == "b00", "label"] = int(name != "odd")
+        table.to_json(tmp_path / f"{name}.jsonl", orient="records", lines=True)
+    paths = [str(tmp_path / f"{name}.jsonl") for name in ("odd", "one", "two")]
+    entries = load_models([*map(Path, paths)])
+    report = Report(set_apart(entries))
+    sets = {model.name: [*model.sets] for model in report.models}
+    assert sets == {"one": ["predictions"], "two": ["predictions"], "odd": ["predictions, odd"]}
+    assert {(pair.first, pair.second) for of_set in report.compared for pair in of_set.pairs} == {("one", "two")}
+    page = written(tmp_path, paths)
+    assert "not compared with the others on predictions: `label` must be the same gold label in every file" in page
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+    assert len(data["buckets"]) == 24
+    for bucket in data["buckets"]:  # right and wrong are by the model's own labels
+        answers = [(row[4], row[2]) for row in bucket["r"] if row[0] == "paraphrase"]
+        for place, (_, n_right, *_) in enumerate(bucket["n"]):
+            assert sum(given[place][0] == gold for given, gold in answers) == n_right
+    with patch.object(site, "write_report"):
+        index = site.write_site(entries, tmp_path / "site", ReportOptions()).index.read_text()
+    assert "3 models, 1 set." in index
+    assert "1 not ranked" in index

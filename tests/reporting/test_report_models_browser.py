@@ -50,11 +50,15 @@ def test_thirty_models_fit_every_screen(chromium, addresses):
     context = chromium.new_context(viewport={"width": 390, "height": 844})
     for address in addresses:
         page = visit(context, address)
-        for width in (390, 1024, 1440, 2560):
+        for width in (390, 700, 1024, 1440, 2560):
             page.set_viewport_size({"width": width, "height": 900})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             own = "e.scrollWidth <= e.clientWidth || ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)"
             assert page.evaluate(f"[...document.querySelectorAll('.scroll')].every((e) => {own})")
+            ends = "e.getBoundingClientRect().right <= e.previousElementSibling.getBoundingClientRect().right"
+            assert page.evaluate(
+                f"[...document.querySelectorAll('.share text')].every((e) => {ends})"
+            )  # numbers in bars
             matrix = page.locator(".matrix").first
             heads = matrix.locator("tbody th")
             assert heads.count() == 30
@@ -67,6 +71,11 @@ def test_thirty_models_fit_every_screen(chromium, addresses):
             )
             assert cell["x"] + cell["width"] <= width  # P_C, beside the name
             assert cell["x"] > 0
+        page.set_viewport_size({"width": 703, "height": 900})  # an upright sheet; one across has 1,032
+        page.emulate_media(media="print")  # matrices lost columns on paper, and columns that sort their names
+        assert page.evaluate("[...document.querySelectorAll('.sortable thead th')].every((e) => e.innerText.trim())")
+        assert page.evaluate("Math.max(...[...document.querySelectorAll('table')].map((e) => e.offsetWidth))") <= 1032
+        page.emulate_media(media="screen")
         summary = page.locator("#summary, #index").first.bounding_box()["height"]
         assert summary < 6000
         assert context.problems == []
@@ -90,6 +99,12 @@ def test_cells_lead_to_the_rows_and_columns_sort(chromium, addresses):
     first.click()
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == f"problem {bucket}"
     assert page.locator(".heat td a[tabindex='-1']").count() == page.locator(".heat td a").count() > 0
+    assert page.locator("#names .mark").count() == 0  # beside each name stood those of the first model
+    page.locator("#filters").get_by_label("by", exact=True).select_option(column)
+    wrong = page.locator("#names button").evaluate_all(
+        "all => all.map((e) => [e.innerText, e.querySelectorAll('.wrong').length])"
+    )
+    assert dict(wrong) == {bucket: answers.count("0") for bucket, answers in flips.items()}
     assert context.problems == []
 
     page = visit(context, addresses[1])

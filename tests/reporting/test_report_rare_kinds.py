@@ -90,7 +90,7 @@ def test_a_page_of_agents_calls_tasks_tasks(tmp_path):
 def test_agents_are_compared_and_filtered_by_how_runs_end(chromium, tmp_path):
     """Links of differences in outcomes led to the tasks whose calls differ; three filters never found a task."""
     alpha = pd.concat([runs("yn", "find", 3), runs("yy", "find", 9).iloc[6:]])
-    written(tmp_path, {"alpha": alpha, "beta": runs("yy", "look", 9)})
+    written(tmp_path, {"beta": runs("yy", "look", 9), "alpha": alpha})
     with quiet(chromium, (tmp_path / "page.html").as_uri()) as page:
         shown = page.get_by_label("show", exact=True).locator("option").evaluate_all("(all) => all.map((a) => a.value)")
         assert shown == ["", "broken", "right", "depends", "wrong", "same"]
@@ -101,8 +101,9 @@ def test_agents_are_compared_and_filtered_by_how_runs_end(chromium, tmp_path):
             assert int((found or ["0"])[0]) == n, href
         page.evaluate("() => { location.hash = '#?bucket=t0'; }")
         tallies = page.locator(".bucket", has_text="t0").locator(".tallies > *")
-        assert tallies.first.text_content() == "alpha: 1 of 2 right"
-        assert tallies.first.locator(".mark").count() == 2
+        assert tallies.last.text_content() == "alpha: 1 of 2 right"
+        assert tallies.last.locator(".mark").count() == 2
+        assert page.locator(".bucket", has_text="t0").locator(".flip").count() == 1  # by alpha's own first run
 
 
 def test_a_forecast_is_neither_right_nor_wrong(tmp_path):

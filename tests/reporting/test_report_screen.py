@@ -158,7 +158,7 @@ def test_a_set_without_paraphrases_counts_its_problems_and_plans_none(tmp_path, 
     answers = {f"b{i}": "11" if i % 3 else "10" for i in range(60)}
     (block,), _ = screen(with_role(tmp_path / "mine.parquet", role, answers))
     assert block.brief[0] == "60 problems"
-    assert block.sureness[0][0].startswith("60 problems, independent ones")
+    assert block.sureness[0][0].startswith("60 problems, assumed independent")
     assert "; 60 problems, mine; paraconsist " in block.cited
     assert [(step.words.partition(": how often")[0], step.command) for step in block.steps] == [
         (f"Read the {n_broken} problems whose answers break the rule", ""),
@@ -319,10 +319,16 @@ def test_what_is_undefined_is_not_judged(tmp_path):
     (block,), _ = screen(write_run(tmp_path / "run"))
     assert block.sentence.startswith("Too few problems for an interval; ")
     constant = dict.fromkeys(MANY, "1" * 5)
-    (block,), _ = screen(write_run(tmp_path / "constant", answers=constant))
-    assert block.title.startswith("Nothing can be said of consistency: every prediction is ")
+    (block,), entries = screen(write_run(tmp_path / "constant", answers=constant))
+    assert block.title.startswith("Nothing can be said of consistency: every prediction is 'strengthener': ")
     assert (block.facts, block.coin, block.cited) == ([], None, "")
-    assert "every prediction" in block.errors[0]
+    assert (block.brief, [step.words for step in block.steps]) == (
+        ["40 problems", "every answer read"],
+        ["Read its answers"],
+    )
+    assert not any("halve" in sentence for sentence, _ in block.sureness)
+    told = [sentence for sentences in notices(Report(entries)).values() for sentence, _ in sentences]
+    assert sum("constant answer" in sentence for sentence in told) == 1
     made = [row | {"prediction": None} for row in rows(MANY)]
     pq.write_table(
         pa.Table.from_pylist(made, schema=pa.Table.from_pylist(rows(MANY)).schema), tmp_path / "none.parquet"

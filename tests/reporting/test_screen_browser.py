@@ -161,7 +161,9 @@ def test_what_is_to_be_copied_is_copied(chromium, address):
     with quiet(chromium, address, viewport={"width": 1100, "height": 800}) as page:
         page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
         page.get_by_text("A sentence for a paper").click()
-        page.locator(".brief details .copy").click()
+        page.locator(".brief pre + .copy").click()
+        assert page.evaluate("window.copied").startswith("@software{paraconsist,")
+        page.locator(".brief p .copy").click()
         copied = page.evaluate("window.copied").replace("\N{NO-BREAK SPACE}", " ")
         assert re.fullmatch(
             r"Two wordings .* of the time \(95 % interval .*; 40 problems, toy:set; paraconsist .*\)\.", copied

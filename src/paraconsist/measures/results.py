@@ -398,9 +398,12 @@ def share_options(
     raise input_error(function, "interval_method", must, got=interval_method, remedy=remedy)
 
 
-def constant_message(label: Any) -> str:
+CONSTANT = "has consistency 1", "scores 0", "scores 1"  # what becomes of a constant answer
+
+
+def constant_message(label: Any, consequence: str = CONSTANT[0]) -> str:
     """Return the warning about predictions that are all `label`."""
-    return f"every prediction is {label!r}: a constant answer has consistency 1 regardless of the text"
+    return f"every prediction is {label!r}: a constant answer {consequence} regardless of the text"
 
 
 class Share(NamedTuple):
@@ -456,7 +459,7 @@ class Estimates:
     def warn_of_constant(self, labels: Sequence[Any], score: int = 0) -> None:
         """Warn if there is one label, that of every prediction."""
         for label in labels:
-            self.warn(f"every prediction is {label!r}: a constant answer scores {score} regardless of the text")
+            self.warn(constant_message(label, f"scores {score}"))
 
     def warn_of_alike(self, columns: CodedColumns, originals: str, others: str) -> None:
         """Warn where two columns that must be alike hold one answer throughout, or that of the originals does."""

@@ -15,14 +15,13 @@ from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.data.tables import in_arrow, read_table
 from paraconsist.errors import check_whole, input_error, renamed
 from paraconsist.files import to_strict_json
-from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.measures.results import Values
 from paraconsist.reporting.comparisons import comparison_tables
 from paraconsist.reporting.papers import values_of_set
 from paraconsist.reporting.table import Part, as_html, as_latex, as_markdown, as_text
 from paraconsist.reporting.tables import cited, first_look, score_tables
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
-from paraconsist.scoring.outcomes import Unsteady, compared_by, problems_of
+from paraconsist.scoring.outcomes import WORDING_CHANGE, Unsteady, compared_by, problems_of
 from paraconsist.scoring.score import SetScores, score_sources
 from paraconsist.scoring.sources import Opened, open_models, open_source
 
@@ -90,7 +89,7 @@ class Scores(_Shown):
         """Return a line for each number: set, measure, stratum, value, low, high, n_clusters.
 
         `stratum` is empty for the whole set and ``column=value`` for a part of it; `measure` is ``measure.key``, or
-        the measure's name alone for its headline.
+        the measure's name alone for its headline. The wording change is one of them (`Outcomes`).
         """
         import pandas as pd
 
@@ -456,10 +455,10 @@ def _models(
 
 def _lines(name: str, scored: SetScores) -> Iterator[tuple[Any, ...]]:
     parts = [(f"{column}={value}", part) for column, by in scored.strata.items() for value, part in by.items()]
-    for stratum, measures in [("", scored.measures), *parts]:
+    of_wordings: dict[str, Any] = {} if scored.wording is None else {WORDING_CHANGE.key: scored.wording}
+    for stratum, measures in [("", {**scored.measures, **of_wordings}), *parts]:
         for measure, keys in measures.items():
             for key, (low, high) in keys["confidence_interval"].items():
                 if isinstance(keys.get(key), (int, float)):
-                    is_headline = measure in CATALOGUE and key == CATALOGUE[measure].headline
-                    label = measure if is_headline else f"{measure}.{key}"
+                    label = measure if key == compared_by(measure).headline else f"{measure}.{key}"
                     yield name, label, stratum, keys[key], low, high, keys.get("n_clusters", {}).get(key)

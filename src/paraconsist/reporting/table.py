@@ -329,7 +329,7 @@ def _safe(text: str) -> str:
 def with_symbols(text: str) -> str:
     """Return a text as HTML with the papers' symbols as they are printed: P_C with its C below, no number without %."""
     kept = _safe(text).replace(" %", "\N{NO-BREAK SPACE}%")
-    return re.sub(r"\b([AP])_([COT])\b", r"\1<sub>\2</sub>", kept)
+    return re.sub(r"\b([ACP])_([COT]|traj)\b", r"\1<sub>\2</sub>", kept)
 
 
 def to_html(table: Table, explain: Callable[[str, str], str] | None = None) -> str:

@@ -81,11 +81,11 @@ def row_alarms(
     return [note for note in notes if note is not None]
 
 
-def degenerate(rows: Rows, unparsed: str) -> list[str]:
+def degenerate(rows: Rows, unparsed: str, label_names: Sequence[str] = ()) -> list[str]:
     """Return why a consistency says nothing of the model whatever its value; none where it does.
 
     A constant or nearly constant answer, labels that never meet, and answers nearly none of which could be read are all
-    consistent without reading a text. `rows` are as read, `unparsed` is the policy.
+    consistent without reading a text. `rows` are as read, `unparsed` is the policy, `label_names` as in `row_alarms`.
     """
     n, n_unparsed = len(rows), int(rows.unparsed.sum())
     parsed = rows.where((rows.has_gold | rows.is_without_gold) & ~rows.unparsed)
@@ -94,6 +94,9 @@ def degenerate(rows: Rows, unparsed: str) -> list[str]:
     if rows.calls is not None:  # whether runs of agents succeeded: all may, or none
         return []
     clusters = parsed.buckets if parsed.groups is None else parsed.groups
+    if label_names:
+        answers, golds = (_named(column, label_names) for column in (parsed.predictions, parsed.labels))
+        parsed = replace(parsed, predictions=answers, labels=golds)
     constant = constant_predictions(parsed.predictions)
     if constant is not None and n_unparsed and unparsed != "drop_bucket":
         only = parsed.predictions.item(0)
@@ -110,6 +113,11 @@ def degenerate(rows: Rows, unparsed: str) -> list[str]:
             "model; fix the parser"
         )
     return [note for note in notes if note is not None]
+
+
+def _named(labels: NDArray[Any], names: Sequence[str]) -> NDArray[Any]:
+    numbers = range(len(names))
+    return np.array([names[label] if label in numbers else str(label) for label in labels.tolist()])
 
 
 def check_not_swapped(rows: Rows) -> None:

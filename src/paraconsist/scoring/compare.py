@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
 from pathlib import Path
@@ -393,7 +393,8 @@ def _one_set(sources: Mapping[str, Source], options: CompareOptions) -> _Part:
     left_out = unread(aligned.rows)
     chosen = [pair for pair in pairs if left_out.keys().isdisjoint(pair)]
     origins = {model: origin_of(source.predictions.metadata) for model, source in sources.items()}
-    unranked = {model: why[0] for model, read in rows.items() if (why := degenerate(read, options.policy))}
+    void = {m: degenerate(read, options.policy, sources[m].predictions.label_names) for m, read in rows.items()}
+    unranked = {model: why[0] for model, why in void.items() if why}
     return _Part(
         replace(aligned, notes=[*aligned.notes, *_notes(sources)]), specs, chosen, origins, n_unparsed, unranked
     )
@@ -546,6 +547,7 @@ def _pareto(pairs: Sequence[ModelPair], names: Sequence[str], options: CompareOp
 # ---- many models, each set by itself, over the buckets that its models share
 
 _LEAST_SHARE = 0.5  # of the buckets of one model, which all ranked have in common at least
+_UNTIL = "it was asked until something was known: tests for a fixed number of problems do not hold"
 
 
 @dataclass(frozen=True)
@@ -592,6 +594,36 @@ def _ranking(name: str, sources: Mapping[str, Source], options: CompareOptions) 
     return SetRanking(name, aligned.n_common, ranked, ranking, left_out)
 
 
+def misfits(sources: Mapping[str, Source]) -> dict[str, str]:
+    """Return the models of a set (and why) that have other rows than most, or were asked until something was known."""
+    if len(sources) < 2:
+        return {}
+    until = [model for model, source in sources.items() if "until" in source.predictions.metadata]
+    has_ids = all(source.columns.example in source.predictions.table.column_names for source in sources.values())
+    rows = {m: rows_with_ids(source, with_ids=has_ids) for m, source in sources.items() if m not in until}
+    return dict.fromkeys(until, _UNTIL) | _fewest([*rows], lambda reference: _unaligned(reference, rows))
+
+
+def _fewest(models: Sequence[str], misfits_of: Callable[[str], dict[str, str]]) -> dict[str, str]:
+    """Return the models (and why) that do not fit one, the first for which these are no more than half."""
+    untried, fewest = models, dict.fromkeys(models, "")
+    while untried and 2 * len(fewest) > len(models):
+        others = misfits_of(untried[0])
+        untried = [model for model in untried if model in others]
+        fewest = min(fewest, others, key=len)
+    return fewest
+
+
+def _unaligned(reference: str, rows: Mapping[str, Rows]) -> dict[str, str]:
+    reasons = {}
+    for model in (model for model in rows if model != reference):
+        try:
+            align({reference: rows[reference], model: rows[model]})
+        except InputError as problem:
+            reasons[model] = str(problem).removeprefix("compare: ")
+    return reasons
+
+
 def _comparable(
     sources: Mapping[str, Source], options: CompareOptions
 ) -> tuple[dict[str, Rows], dict[str, str], dict[str, str]]:
@@ -604,36 +636,27 @@ def _comparable(
     unread: dict[str, str] = {}
     for model, source in sources.items():
         if "until" in source.predictions.metadata:
-            void[model] = "it was asked until something was known: tests for a fixed number of problems do not hold"
+            void[model] = _UNTIL
             continue
         try:
             read = read_models({model: source}, options)[model]
-            if why := degenerate(read, options.policy):
+            if why := degenerate(read, options.policy, source.predictions.label_names):
                 void[model] = why[0]
             else:
                 rows[model] = apply_policy(read, options.policy)[0]
         except InputError as problem:
             unread[model] = str(problem)
     buckets = {model: np.unique(read.buckets) for model, read in rows.items() if read.buckets is not None}
-    untried = sorted(buckets, key=lambda model: -len(buckets[model]))
-    left_out = dict.fromkeys(rows, "")
-    while untried and 2 * len(left_out) > len(rows):
-        others = _misfits(untried[0], rows, buckets)
-        untried = [model for model in untried if model in others]
-        left_out = others if len(others) < len(left_out) else left_out
+    order = sorted(buckets, key=lambda model: -len(buckets[model]))
+    left_out = _fewest(order, lambda reference: _misfits(reference, rows, buckets))
     return {model: read for model, read in rows.items() if model not in left_out}, void, unread | left_out
 
 
 def _misfits(reference: str, rows: Mapping[str, Rows], buckets: Mapping[str, Any]) -> dict[str, str]:
     """Return the models (and why) that have other rows than one, or would leave all others too few in common."""
-    reasons: dict[str, str] = {}
-    shared: dict[str, Any] = {}
-    for model in rows.keys() - {reference}:
-        try:
-            align({reference: rows[reference], model: rows[model]})
-            shared[model] = np.intersect1d(buckets[reference], buckets[model])
-        except InputError as problem:
-            reasons[model] = str(problem)
+    reasons = _unaligned(reference, rows)
+    others = rows.keys() - {reference, *reasons}
+    shared = {model: np.intersect1d(buckets[reference], buckets[model]) for model in others}
     common, n = buckets[reference], len(buckets[reference])
     for model in sorted(shared, key=lambda model: (-len(shared[model]), model)):
         left = np.intersect1d(common, shared[model])

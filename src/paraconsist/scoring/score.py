@@ -33,7 +33,7 @@ from paraconsist.measures.catalogue import (
     reads_probabilities,
 )
 from paraconsist.measures.prompt_sensitivity import prompt_sensitivity
-from paraconsist.measures.results import Result, Values, constant_message, parse_signature, plain
+from paraconsist.measures.results import CONSTANT, Result, Values, constant_message, parse_signature, plain
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.alarms import (
     Overlap,
@@ -312,9 +312,8 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
     kept, n_dropped = apply_policy(rows, options.policy)
     test_kept = None if test_rows is None else apply_policy(test_rows, "wrong")[0]
     about = origin_of(predictions.metadata)
-    measures = {spec.name: _score(spec, kept, options, test_kept, about) for spec in specs}
-    if CHANGE in specs:
-        measures[CHANGE.name] = with_label_names(measures[CHANGE.name], predictions.label_names)
+    results = (_score(spec, kept, options, test_kept, about) for spec in specs)
+    measures = {spec.name: with_label_names(r, predictions.label_names) for spec, r in zip(specs, results, strict=True)}
     wording, found = outcomes(kept, options), _known_of(source, options, kept)
     if found is not None:
         measures = {name: with_known(result, found) for name, result in measures.items()}
@@ -328,7 +327,7 @@ def score_set(source: Source, options: ScoreOptions, *, training: pa.Table | Non
         n_dropped=n_dropped,
         measures=measures,
         majority_rate=majority_rate(_reference_labels(kept, specs)),
-        degenerate=tuple(degenerate(rows, options.policy)),
+        degenerate=tuple(degenerate(rows, options.policy, predictions.label_names)),
         overlap=None if training is None else training_overlap(predictions, training, role=source.columns.role),
         test_majority_rate=None if test_rows is None else majority_rate(test_rows.labels[test_rows.has_gold]),
         wording=wording,
@@ -618,13 +617,16 @@ def _single_buckets(rows: Rows, label_names: Sequence[str]) -> list[str]:
 
 
 def with_label_names(result: Result, label_names: Sequence[str]) -> Result:
-    """Return a result of `prediction_change` whose strata of gold labels have the labels' names, if there are any."""
-    strata = result.get("by_stratum") or {}
-    if "label" not in strata or not label_names:
-        return result
+    """Return a result whose warnings of a constant answer, and strata of gold labels, have labels' names, if any."""
     names = {str(number): name for number, name in enumerate(label_names)}
-    named = {names.get(label, label): part for label, part in strata["label"].items()}
-    return replace(result, by_stratum={**strata, "label": named})  # type: ignore[call-arg]
+    told = {
+        constant_message(i, of): constant_message(name, of) for i, name in enumerate(label_names) for of in CONSTANT
+    }
+    result = replace(result, warnings=tuple(told.get(warning, warning) for warning in result.warnings))
+    if "label" not in (strata := result.get("by_stratum") or {}):
+        return result
+    parts = {names.get(label, label): part for label, part in strata["label"].items()}
+    return replace(result, by_stratum={**strata, "label": parts})  # type: ignore[call-arg]
 
 
 def _breakdowns(rows: Rows, spec: MeasureSpec, label_names: Sequence[str]) -> Iterator[tuple[str, Any, Rows]]:

@@ -231,7 +231,7 @@ def _card(repo_id: str, results: Mapping[str, Saved], predictions: list[str], ha
 
 
 def _shown(result: Saved) -> Saved:
-    """Return the results of a set that its card shows: without gold labels the wording change for undefined ones."""
+    """Return the results of a set that are shown: without gold labels the wording change for undefined ones."""
     measures: Saved = result["measures"]
     wording: Saved | None = result.get("wording")
     if not wording or result["majority_rate"] is not None:
@@ -275,8 +275,8 @@ def eval_result_entries(
     entries: dict[str, list[EvalResultEntry]] = {}
     for name, result in results.items():
         repo = _benchmark_of(name, benchmarks)
-        for measure, values in result["measures"].items():
-            value = values.get(CATALOGUE[measure].headline)
+        for measure, values in _shown(result).items():
+            value = values.get(compared_by(measure).headline)
             if repo is None or value is None or math.isnan(value) or result.get("degenerate"):
                 continue
             entry = EvalResultEntry(
@@ -300,8 +300,8 @@ def _benchmark_of(name: str, benchmarks: Mapping[str, str]) -> str | None:
 
 
 def _result_notes(measure: str, values: Saved) -> str:
-    headline = CATALOGUE[measure].headline
-    parts = [f"{headline} in [0, 1], {'higher' if CATALOGUE[measure].higher_is_better else 'lower'} is better"]
+    headline, higher = compared_by(measure).headline, compared_by(measure).higher_is_better
+    parts = [f"{headline} in [0, 1], {'higher' if higher else 'lower'} is better"]
     if ends := interval(values.get("confidence_interval", {}).get(headline), decimal):
         parts.append(f"interval {ends}")
     return "; ".join([*parts, str(values["signature"])])
@@ -318,18 +318,18 @@ def evaluation_record(
     model, owner = str(result.get("model") or ""), repo_id.partition("/")[0]
     of_hub = {"source_type": "hf_dataset", "hf_repo": dataset} if dataset else {"source_type": "other"}
     level, numbers = result.get("options", {}).get("confidence_level"), []
-    for measure, values in result["measures"].items():
-        for key in [CATALOGUE[measure].headline] * (not result.get("degenerate")) + ["accuracy"]:
+    for measure, values in _shown(result).items():
+        for key in [compared_by(measure).headline] * (not result.get("degenerate")) + ["accuracy"]:
             if not known(values.get(key)):
                 continue
             ends = bounds(values.get("confidence_interval"), key)
             sure = {"lower": ends[0], "upper": ends[1], "confidence_level": level} if ends else None
             uncertainty = {"confidence_interval": sure, "num_samples": values.get("n_clusters", {}).get(key)}
             metric = {
-                "evaluation_description": CATALOGUE[measure].question,
+                "evaluation_description": compared_by(measure).question,
                 "metric_id": key if key == "accuracy" else f"paraconsist.{measure}.{key}",
                 "metric_unit": "proportion",
-                "lower_is_better": key != "accuracy" and not CATALOGUE[measure].higher_is_better,
+                "lower_is_better": key != "accuracy" and not compared_by(measure).higher_is_better,
                 **{"score_type": "continuous", "min_score": 0.0, "max_score": 1.0},
             }
             score = {"score": values[key], "details": {"signature": str(values["signature"])}}

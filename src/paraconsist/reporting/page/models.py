@@ -18,7 +18,7 @@ from paraconsist.reporting.formatting import Values, known
 from paraconsist.reporting.page.aligned import AlignedSet, align, read_texts_files, set_texts
 from paraconsist.reporting.plots.sureness import Sureness, sureness_of
 from paraconsist.reporting.tables import set_names
-from paraconsist.scoring.compare import SetComparison, compare, compare_options
+from paraconsist.scoring.compare import SetComparison, compare, compare_options, misfits
 from paraconsist.scoring.naming import arranged, check_numbers, is_generic, is_run, model_name
 from paraconsist.scoring.options import ScoreOptions
 from paraconsist.scoring.roles import measure_rows
@@ -45,6 +45,7 @@ class Model:
     run: Mapping[str, Any] = field(default_factory=dict)  # ``run.json``; empty for files
     notes: tuple[str, ...] = ()  # what the reader must know about where the numbers come from
     experiment: Mapping[str, Values] = field(default_factory=dict)  # results of no single set, such as an IE test
+    apart: Mapping[str, str] = field(default_factory=dict)  # set -> why it is not compared with other models' there
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,10 @@ class Report:
     def compared(self) -> list[SetComparison]:
         """The models compared on every set that all of them have; empty where they have none in common.
 
-        A model is left out if none of its answers to one of the sets could be read.
+        A model is left out if none of its answers to one of the sets could be read, or its rows are not the others'.
         """
-        read = {m: sets for m, sets in self.by_model.items() if all(s.n_unparsed < len(s.rows) for s in sets.values())}
+        able = [model for model in self.models if not model.apart]
+        read = {m.name: m.sets for m in able if all(s.n_unparsed < len(s.rows) for s in m.sets.values())}
         common = [name for name in set_names(read) if all(name in sets for sets in read.values())]
         if len(read) < 2 or not common:
             return []
@@ -179,6 +181,17 @@ def load_models(
         runs |= {index} if (path in experiments or is_run(each)) and not (join or names) else set()
         models.append(replace(model, name=name))
     return _named(_joined(models, runs), are_given=bool(names))
+
+
+def set_apart(models: Sequence[Model]) -> list[Model]:
+    """Return the models; those that cannot be compared with the others on a set are last, each with its own set."""
+    names, made = set_names({model.name: model.sets for model in models}), []
+    why = {name: misfits({m.name: m.sets[name].source for m in models if name in m.sets}) for name in names}
+    for model in models:
+        apart = {name: why[name][model.name] for name in model.sets if model.name in why[name]}
+        sets = {f"{name}, {model.name}" if name in apart else name: scored for name, scored in model.sets.items()}
+        made.append(replace(model, sets=sets, apart=apart))
+    return sorted(made, key=lambda model: bool(model.apart))
 
 
 def model_from(opened: Opened, sets: Mapping[str, SetScores]) -> Model:

@@ -56,6 +56,8 @@ def notices(report: Report) -> dict[str, list[tuple[str, str]]]:
             for level, sentences in levels.items():
                 for sentence in dict.fromkeys(map(str, sentences)):
                     where.setdefault((level, sentence), []).append(place)
+        for name, why in model.apart.items():
+            where[WARNING, f"not compared with the others on {name}: {why}"] = [model.name]
         notes = [*model.notes, *(w for values in model.experiment.values() for w in values.get("warnings") or ())]
         for sentence in dict.fromkeys(map(str, notes)):
             where.setdefault((NOTE, sentence), []).append(model.name)

@@ -136,7 +136,6 @@ class Block:
     coin: Bar | None = None  # what answers that are right as often, each by chance, would give
     headline: str = ""
     symbol: str = ""
-    errors: Sequence[str] = ()
     facts: Sequence[Fact] = ()
     examples: Sequence[Example] = ()
     n_flips: int = 0
@@ -169,7 +168,8 @@ def title(report: Report, blocks: Sequence[Block]) -> str:
     if len(rates) < len(blocks) or not rates:
         return f"How consistent is {name}?"
     low, high = (percent(end(rates)) for end in (min, max))
-    return f"Two wordings of a problem get different answers from {name} {low} to {high} % of the time, by set"
+    span = f"{low} to {high} % of the time, by set" if low != high else f"{low} % of the time, on every set"
+    return f"Two wordings of a problem get different answers from {name} {span}"
 
 
 def _is_of_wordings(spec: MeasureSpec) -> bool:
@@ -234,7 +234,6 @@ def _of_one_model(
         None if is_void or of_wordings is None else _coin(item, bar.model),
         headline_name(spec),
         spec.symbol,
-        list(result.degenerate),
         [] if is_void else [fact for fact in facts if fact.scale or of_wordings is None],
         steps=list(islice(_steps(precision, result, change, bar, where), _MOST_STEPS)),
         brief=list(_brief(precision, result)),
@@ -372,6 +371,9 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
     """Yield what to do next, what is most urgent first."""
     is_run, has_wordings = result.rows.calls is not None, PARAPHRASE in result.rows.roles
     differ = "answers do not agree" if has_wordings else "answers break the rule"
+    if result.degenerate:
+        yield Step("Read its answers", "#browser")
+        return
     problem, differ = precision.noun, "runs do not end alike" if is_run else differ
     mixed = [(n, href) for _, _, n, _, _, href in bar.parts if "show=broken" in href or "show=depends" in href]
     if change and change["correct_to_incorrect"]:
@@ -451,7 +453,8 @@ def _brief(precision: _Precision, result: SetScores) -> Iterator[str]:
     """Yield how sure the finding is, in a line."""
     yield precision.sample
     half = precision.half_width
-    yield no_interval(result) if half is None else f"± {percent(half)} points"
+    if not result.degenerate:
+        yield no_interval(result) if half is None else f"± {percent(half)} points"
     yield f"{plural(result.n_unparsed, 'answer')} not read" if result.n_unparsed else "every answer read"
 
 
@@ -459,14 +462,16 @@ def _sureness(precision: _Precision, spec: MeasureSpec, result: SetScores) -> It
     """Yield sentences on how far the numbers of one model can be trusted, each with the term that it explains."""
     n, clusters, half, effect = precision.n, precision.clusters, precision.half_width, precision.effect
     are_joined = clusters < precision.tested
-    origin = f"from {plural(clusters, 'context')}, which the intervals resample" if are_joined else "independent ones"
+    origin = (
+        f"from {plural(clusters, 'context')}, which the intervals resample" if are_joined else "assumed independent"
+    )
     problems = f"{precision.noun}s"
     of_design = "" if effect is None else f" (design effect {effect:.1f})"
     yield f"{precision.problems}, {origin}{of_design}.", "design effect"
     if half is None:
         why = f"too few {problems}, or none that differ" if result.until is None else no_interval(result)
         yield f"There is no interval: {why}.", "interval"
-    else:
+    elif not result.degenerate:
         contexts = f" from {4 * clusters:,} contexts" if are_joined else ""
         more = f"About {4 * n:,} {problems}{contexts}, four times as many,"
         yield f"{more} would halve the interval (± {percent(half)} points).", "interval"

@@ -20,7 +20,7 @@ from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC
 from paraconsist.reporting.comparisons import matrices, rank_words
 from paraconsist.reporting.formatting import Values, plural
 from paraconsist.reporting.page.browser import script_json
-from paraconsist.reporting.page.models import Model, Progress, Report, ReportOptions, load_models
+from paraconsist.reporting.page.models import Model, Progress, Report, ReportOptions, load_models, set_apart
 from paraconsist.reporting.page.provenance import signatures
 from paraconsist.reporting.page.screen import ranked
 from paraconsist.reporting.page.write import filled, write_report
@@ -196,21 +196,26 @@ def page_name(model: str) -> str:
 
 
 def _index(models: Sequence[Model], options: ReportOptions) -> str:
-    report, findings = Report(models, options), list[str]()
+    plain, report, findings = Report(models, options), Report(set_apart(models), options), list[str]()
     for one in (one for one in report.compared if one.ranking.standings):
-        claim, sentence = ranked(one.ranking, {m.name: m.sets[one.set] for m in models if one.set in m.sets})
-        findings.append(f"{f'{one.set}: ' * (len(report.sets) > 1)}{claim}. {sentence}")
+        claim, sentence = ranked(one.ranking, {m.name: m.sets[one.set] for m in report.models if one.set in m.sets})
+        findings.append(f"{f'{one.set}: ' * (len(plain.sets) > 1)}{claim}. {sentence}")
     return filled(
-        "index.html",
+        _INDEX,
+        boards=(),
+        has_ranks=False,
         findings=findings,
         title=options.title,
         n_models=len(models),
-        sets=report.sets,
-        overview=index_table(report.by_model, report.compared),
+        sets=plain.sets,
+        overview=index_table(plain.by_model, report.compared),
         matrices=list(matrices(report.compared, linked=False)),
-        left_out=[(f"{m}, {one.set}", why) for one in report.compared for m, why in one.ranking.unranked.items()],
+        left_out=[
+            *((f"{m.name}, {name}", why) for m in report.models for name, why in m.apart.items()),
+            *((f"{m}, {one.set}", why) for one in report.compared for m, why in one.ranking.unranked.items()),
+        ],
         noun=report.nouns[0],
-        signatures=signatures(models, report.compared),
+        signatures=signatures(report.models, report.compared),
     )
 
 
@@ -222,7 +227,9 @@ def _leaderboard(models: Sequence[Model], options: ReportOptions) -> str:
     ranked = rank_models(judged, compare_options(options.score))
     boards = [_board(together, ranked) for together in _sharing_sets(models)]
     return filled(
-        "leaderboard.html",
+        _INDEX,
+        findings=(),
+        matrices=(),
         title=options.title,
         n_models=len(models),
         level=f"{100 * options.score.confidence_level:g}",

@@ -26,7 +26,7 @@ from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.browser import BrowserData, browser_data, script_json
 from paraconsist.reporting.page.edits import SetEdits, edit_plots, edits_of, views
 from paraconsist.reporting.page.figures import Placed, report_plots
-from paraconsist.reporting.page.models import Model, Report, ReportOptions, ie_results
+from paraconsist.reporting.page.models import Model, Report, ReportOptions, ie_results, set_apart
 from paraconsist.reporting.papers import published_tables
 from paraconsist.reporting.plots import inline_svg, write_plot
 from paraconsist.reporting.table import WHOLE_PERCENT, Cell, Column, Table, to_html, with_symbols
@@ -93,7 +93,7 @@ def write_report(
     """
     if output.is_file() and output.resolve() in [model.path.resolve() for model in models]:
         raise input_error("report", "output", "be another file than the answers", got=str(output))
-    report = Report(models, options)
+    report = Report(set_apart(models), options)
     edits = list(edits_in(report))
     plots = [*report_plots(report), *edit_plots(edits)]
     kinds = {each.aligned.name: each.by_row() for each in edits}
@@ -119,7 +119,7 @@ def write_summary(models: Sequence[Model], output: Path, options: ReportOptions)
 
     It has the bars, the scale, how many problems and the signatures; of many sets or models the first.
     """
-    report = Report(models, options)
+    report = Report(set_apart(models), options)
     blocks = screen.blocks(report)
     n_bars = _MOST_BARS[len(blocks) > _IN_A_ROW]
     shown = []
@@ -127,7 +127,7 @@ def write_summary(models: Sequence[Model], output: Path, options: ReportOptions)
         bars = [replace(bar, parts=[(*part[:5], "") for part in bar.parts]) for bar in block.bars[:n_bars]]
         shown.append(replace(block, bars=bars, examples=(), steps=(), cited=""))
     n_more = sum(len(block.bars) for block in blocks) - sum(len(block.bars) for block in shown)
-    lines = [line for _, line in provenance.signatures(models)]
+    lines = [line for _, line in provenance.signatures(report.models)]
     content = filled(
         "summary.html",
         title=options.title or screen.title(report, blocks),

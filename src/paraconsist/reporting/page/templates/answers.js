@@ -9,7 +9,7 @@ const answers = (() => {
   try { edited = JSON.parse(localStorage.getItem(place)) || {}; } catch { /* a frame without a store */ }
 
   const own = (bucket) => edited[key(bucket)] || {};
-  const classOf = (bucket, entry) => own(bucket)[nameOf(entry)] ?? entry[2];
+  const classOf = (bucket, entry) => (Object.hasOwn(own(bucket), nameOf(entry)) ? own(bucket)[nameOf(entry)] : entry[2]);
   const times = (entry) => entry[4].reduce((sum, rows) => sum + rows.length, 0);
   const count = (entries) => entries.reduce((sum, entry) => sum + times(entry), 0);
   const freed = (bucket) => 1 + Math.max(-1, ...bucket.t.map((entry) => Math.max(entry[2], classOf(bucket, entry))));
@@ -28,8 +28,8 @@ const answers = (() => {
   function move(bucket, entries, number) {
     const before = own(bucket);
     // The file names all answers of a problem that were read: its classes are then the reader's as a whole.
-    const now = Object.fromEntries(bucket.t.filter((entry) => classOf(bucket, entry) >= 0).map((entry) => [nameOf(entry), classOf(bucket, entry)]));
-    for (const entry of entries) now[nameOf(entry)] = number;
+    const read = bucket.t.filter((entry) => classOf(bucket, entry) >= 0).map((entry) => [nameOf(entry), classOf(bucket, entry)]);
+    const now = Object.fromEntries([...read, ...entries.map((entry) => [nameOf(entry), number])]);  // one may be "__proto__"
     edited = { ...edited, [key(bucket)]: { ...before, ...now } };
     if (bucket.t.every((entry) => classOf(bucket, entry) === entry[2])) delete edited[key(bucket)];
     changed();
@@ -82,7 +82,7 @@ const answers = (() => {
       const wordings = element("ul");
       for (const entry of entries) {
         const item = element("li", { class: "text" });
-        const text = element("span");
+        const text = element("span", entry[0].length > 1000 ? { tabindex: "0" } : {});  // it may have to be scrolled
         words.show(text, number === found[0][0] ? null : commonest, entry[0]);
         if (entry[0] === "") text.append(element("span", { class: "field", text: "(empty)" }));
         item.append(text, " ", element("span", { class: "field", text: whose(bucket, entry) }));
@@ -92,7 +92,7 @@ const answers = (() => {
       }
       list.append(element("li", {}, line, wordings));
     }
-    const box = element("section", { class: "answers", "aria-label": "classes of answers" }, element("h4", { text: `${found.length} ${found.length === 1 ? "class" : "classes"} of answers${key(bucket) in edited ? ", by hand" : madeBy}` }), list);
+    const box = element("section", { class: "answers", "aria-label": `classes of answers to ${bucket.id}` }, element("h4", { text: `${found.length} ${found.length === 1 ? "class" : "classes"} of answers${key(bucket) in edited ? ", by hand" : madeBy}` }), list);
     if (key(bucket) in edited) {
       const undo = element("button", { type: "button", text: "as the comparer has them" });
       undo.addEventListener("click", () => { delete edited[key(bucket)]; changed(); });

@@ -183,7 +183,8 @@ const browser = (() => {
     const shown = chosen.slice(page * size, (page + 1) * size);
     list.replaceChildren(...shown.map(article));
     names.replaceChildren(...shown.map((bucket, i) => {
-      const button = element("button", { type: "button" }, element("bdi", { text: bucket.id }), buckets.marks(bucket, 0));
+      const [place, ...others] = places(bucket, asked().model);  // of several models the marks would be of none
+      const button = element("button", { type: "button" }, element("bdi", { text: bucket.id }), others.length ? null : buckets.marks(bucket, place));
       button.addEventListener("click", () => go(list.children[i]));
       return button;
     }));

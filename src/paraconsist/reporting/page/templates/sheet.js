@@ -43,7 +43,7 @@
   by("person").addEventListener("change", () => go(next(-1)));
   document.addEventListener("keydown", (event) => {
     const act = acts[event.key];
-    if (!act || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("select")) return;
+    if (!act || event.ctrlKey || event.metaKey || event.altKey || (event.key.length > 1 && event.target.closest("select"))) return;
     event.preventDefault();
     act();
   });
