@@ -10,7 +10,7 @@ from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift
 from paraconsist.measures.pairs import semantic_inconsistency
 from paraconsist.measures.paraphrastic import paraphrastic_consistency
-from paraconsist.measures.results import Result
+from paraconsist.measures.results import Result, documented
 
 PAIR = semantic_inconsistency([1, 1, 0, 0], [1, 0, 0, 0], condition=7)
 
@@ -68,3 +68,18 @@ def test_the_help_of_a_measure_is_complete(spec: MeasureSpec) -> None:
     named = re.findall(r"\w+", " ".join(line for line in sections["Parameters"].splitlines() if line[:1].strip()))
     assert set(inspect.signature(spec.function).parameters) <= {*named}
     assert not re.search(r"^ *\{\w+\}$", doc, re.MULTILINE)
+
+
+@pytest.mark.faults
+def test_help_is_complete_where_the_compiler_dedents_it() -> None:
+    """Python 3.13 does, and help showed {share_intervals} in place of the text."""
+
+    def measure(seed: int) -> str:
+        return ""
+
+    measure.__annotations__["return"] = "str"
+    for indent in ("", "    "):
+        measure.__doc__ = f"A measure.\n\n{indent}{{share_intervals}}\n\n{indent}Examples\n{indent}--------\n"
+        doc = inspect.getdoc(documented()(measure)) or ""
+        assert "\nseed : int or" in doc
+        assert re.findall(r"(\w+)\n--", doc) == ["Returns", "Raises", "Examples"]

@@ -17,7 +17,6 @@ from dataclasses import InitVar, dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
 from inspect import cleandoc
-from textwrap import indent
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote
 
@@ -186,7 +185,7 @@ _TEXTS = {
             For empty, missing, mixed or unequally long input, {also}and options outside their range.
         """,
 }
-_AFTER_RAISES = re.compile(r"(?=    (?:References|Notes|Examples)\n    --)")
+_AFTER_RAISES = re.compile(r"(?=^(?:References|Notes|Examples)\n--)", re.MULTILINE)
 _Measure = TypeVar("_Measure", bound=Callable[..., Any])
 
 
@@ -198,11 +197,11 @@ def documented(also: str = "", **texts: str) -> Callable[[_Measure], _Measure]:
     """
 
     def complete(measure: _Measure) -> _Measure:
-        doc = measure.__doc__ or ""
-        names = ["raises"] if "    Returns\n" in doc else ["returns", "raises"]
-        doc = _AFTER_RAISES.sub("".join(f"    {{{name}}}\n\n" for name in names), doc, count=1)
+        doc = cleandoc(measure.__doc__ or "") + "\n"  # which Python 3.13 has done
+        names = ["raises"] if "\nReturns\n" in doc else ["returns", "raises"]
+        doc = _AFTER_RAISES.sub("".join(f"{{{name}}}\n\n" for name in names), doc, count=1)
         for name, text in (_TEXTS | texts).items():
-            doc = doc.replace(f"    {{{name}}}\n", indent(cleandoc(text), "    ") + "\n")
+            doc = doc.replace(f"\n{{{name}}}\n", f"\n{cleandoc(text)}\n")
         doc = doc.replace("{result}", measure.__annotations__["return"])
         measure.__doc__ = doc.replace("{also}", also and f"{also}, ")
         return measure
