@@ -26,6 +26,7 @@ from paraconsist.models.endpoint.label_scoring import (
 )
 from paraconsist.models.endpoint.protocol import (
     Answered,
+    Ending,
     Interrupted,
     Malformed,
     Question,
@@ -633,6 +634,9 @@ def test_the_journal_keeps_and_repairs(tmp_path):
         assert journal.get("i", "label-0") == one
         assert journal.get("i", "text") == two._replace(value="\u00e9 \ufffd")
         assert journal.get("j", "text") is None
+        journal.answers["i", "label-1"] = one._replace(part="label-1", ending=Ending(failure="refused"))
+        journal.forget_failed("ij")  # what was answered well, and paid, is not asked again
+        assert [*journal.answers] == [("i", "label-0"), ("i", "text")]
         usage = add_up(journal.answers.values(), EndpointSettings("http://h/v1", price="2,30"))
         assert (usage.n_requests, usage.prompt_tokens, usage.completion_tokens, usage.n_uncounted) == (2, 10, 1, 1)
         assert usage.cost == pytest.approx((10 * 2 + 1 * 30) / 1e6)
