@@ -239,7 +239,7 @@ def _verdict(answer: str) -> bool | None:
     >>> _verdict("**Yes**, both do."), _verdict("My answer is no."), _verdict("I cannot say yes or no.")
     (True, False, None)
     """
-    words = re.findall(r"\w+", without_reasoning(answer).casefold()) or [""]
+    words = re.findall(r"[^\W_]+", without_reasoning(answer).casefold()) or [""]
     named = {"yes", "no"} & {*words}
     word = words[0] if words[0] in named or len(named) > 1 else words[-1]
     return word == "yes" if word in named else None

@@ -148,9 +148,9 @@ def fooling_rate(
     columns = code_columns(function, labels, {"buckets": buckets}, groups=per_row)
     checked, divided = columns.columns, partition(columns.columns["buckets"])
     ids, names, predicted, original, gold = _items(function, columns, divided, originals)
-    opposite_of, warnings = _opposites(
-        function, opposites, names, {names[code] for code in gold}, checked["references"].kind
-    )
+    golds = {names[code] for code in gold}  # -1 is an unread answer unless it is one
+    known = [name for name in names if name != -1 or name in golds]
+    opposite_of, warnings = _opposites(function, opposites, known, checked["references"].kind)
     used = _first_rows(divided, k)
     item, answers, n = divided.codes[used], predicted[used], len(original)
     changes = answers != original[item]
@@ -267,12 +267,11 @@ def _first_rows(divided: Partition, k: int | None) -> Any:
 
 
 def _opposites(
-    function: str, opposites: Mapping[Any, Any] | None, labels: list[Any], of_gold: set[Any], kind: str
+    function: str, opposites: Mapping[Any, Any] | None, labels: list[Any], kind: str
 ) -> tuple[dict[Any, Any], list[str]]:
     """Return label to opposite, checked or by default, and warnings."""
     if opposites is None:
-        answered = labels if -1 in of_gold else [label for label in labels if label != -1]  # which is an unread answer
-        return _default_opposites(function, answered, kind)
+        return _default_opposites(function, labels, kind)
     if not isinstance(opposites, Mapping):
         raise input_error(function, "opposites", "map labels to labels", got=opposites)
     for label, other in opposites.items():

@@ -118,12 +118,14 @@ def _number(scores: Scores, name: str, of_wording: bool) -> list[str]:
     """The wording change, or the headline of a set's first measure: name, value and interval, in per cent."""
     from paraconsist.measures.catalogue import CATALOGUE
     from paraconsist.reporting.formatting import interval, percent
+    from paraconsist.scoring.outcomes import WORDING_CHANGE
 
     measure, keys = next(iter(scores.to_dict()[name]["measures"].items()))
     spec, wording = CATALOGUE[measure], scores.sets[name].wording
     key, called = scores.sets[name].headline(spec).key, spec.short
-    if wording is not None and (of_wording or key != spec.headline):  # no gold labels
-        keys, key, called = wording, "wording_change", "wording_change"
+    if wording is not None and (of_wording or key != spec.headline):  # without gold labels it is the headline
+        keys, key = wording, WORDING_CHANGE.key
+        called = key
     return [called, percent(keys[key]), interval(keys["confidence_interval"].get(key))]
 
 

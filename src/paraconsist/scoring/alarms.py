@@ -116,8 +116,10 @@ def degenerate(rows: Rows, unparsed: str, label_names: Sequence[str] = ()) -> li
 
 
 def _named(labels: NDArray[Any], names: Sequence[str]) -> NDArray[Any]:
-    numbers = range(len(names))
-    return np.array([names[label] if label in numbers else str(label) for label in labels.tolist()])
+    if is_text(labels):
+        return labels
+    distinct, places = np.unique(labels, return_inverse=True)
+    return np.array([names[i] if i in range(len(names)) else str(i) for i in distinct.tolist()])[places]
 
 
 def check_not_swapped(rows: Rows) -> None:

@@ -359,8 +359,8 @@ def write_texts(
             failures.answered()
         else:
             remedy = "Change its prompt, or give it more room (max_tokens), as to a model that reasons."
-            must = f"{model} gives answers that cannot be used, such as {text[:80]!r}."
-            failures.empty(InputError(must, function="run", remedy=remedy))
+            what = f"{model} gives answers that cannot be used, such as {text[:80]!r}."
+            failures.empty(InputError(what, function="run", remedy=remedy))
         return text
 
     for text in unread:
