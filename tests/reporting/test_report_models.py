@@ -281,6 +281,8 @@ def test_a_model_with_other_gold_labels_has_its_own_numbers_and_is_not_compared(
     assert {(pair.first, pair.second) for of_set in report.compared for pair in of_set.pairs} == {("one", "two")}
     page = written(tmp_path, paths)
     assert "not compared with the others on predictions: `label` must be the same gold label in every file" in page
+    assert "<h1>3 models: how consistent are they?</h1>" in page
+    assert f"12 problems in {len(table)} wordings" in page  # not those of the odd one again
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
     assert len(data["buckets"]) == 24
     for bucket in data["buckets"]:  # right and wrong are by the model's own labels

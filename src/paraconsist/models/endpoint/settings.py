@@ -341,7 +341,7 @@ def _price_of(model: str, table: Any, path: str) -> tuple[float, float]:
 
 def _checked_url(address: str) -> str:
     url = address.strip().rstrip("/")
-    remedy = "It is the part before /completions and /chat/completions, as http://localhost:8000/v1."
+    remedy = "It is the part before /chat/completions, /completions or /responses, as http://localhost:8000/v1."
     try:
         parts = urlsplit(url)
         _ = parts.port

@@ -88,6 +88,13 @@ class Report:
         """The names of the sets."""
         return set_names(self.by_model)
 
+    @property
+    def distinct(self) -> list[AlignedSet]:
+        """The aligned sets without those that are another's problems again, of a model that is set apart."""
+        apart = {_set_of(model, name) for model in self.models for name in model.apart}
+        together = [item for item in self.aligned if item.name not in apart]
+        return together or [item for item in self.aligned if item.name in self.models[0].sets]
+
     @cached_property
     def with_texts(self) -> list[AlignedSet]:
         """The aligned sets with their texts, from files, run folders, logs or the predictions themselves."""
@@ -189,9 +196,14 @@ def set_apart(models: Sequence[Model]) -> list[Model]:
     why = {name: misfits({m.name: m.sets[name].source for m in models if name in m.sets}) for name in names}
     for model in models:
         apart = {name: why[name][model.name] for name in model.sets if model.name in why[name]}
-        sets = {f"{name}, {model.name}" if name in apart else name: scored for name, scored in model.sets.items()}
+        sets = {_set_of(model, name) if name in apart else name: scored for name, scored in model.sets.items()}
         made.append(replace(model, sets=sets, apart=apart))
     return sorted(made, key=lambda model: bool(model.apart))
+
+
+def _set_of(model: Model, name: str) -> str:
+    """Return what the set of a model that is set apart is called."""
+    return f"{name}, {model.name}"
 
 
 def model_from(opened: Opened, sets: Mapping[str, SetScores]) -> Model:

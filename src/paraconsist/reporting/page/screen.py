@@ -161,7 +161,8 @@ def title(report: Report, blocks: Sequence[Block]) -> str:
     if len(blocks) == 1:
         return blocks[0].title
     if len(report.models) > 1:
-        return f"{len(report.models)} models on {len(blocks)} sets: how consistent are they?"
+        on = f" on {n} sets" if (n := len(blocks) - len(report.aligned) + len(report.distinct)) > 1 else ""
+        return f"{len(report.models)} models{on}: how consistent are they?"
     name = _called(report.models[0].name) or "the model"
     able = [scored for scored in report.models[0].sets.values() if not scored.degenerate]
     rates = [scored.wording.wording_change for scored in able if scored.wording is not None]
@@ -369,11 +370,11 @@ def _facts(spec: MeasureSpec, values: Values, result: SetScores) -> Iterator[Fac
 
 def _steps(precision: _Precision, result: SetScores, change: Values | None, bar: Bar, where: Values) -> Iterator[Step]:
     """Yield what to do next, what is most urgent first."""
-    is_run, has_wordings = result.rows.calls is not None, PARAPHRASE in result.rows.roles
-    differ = "answers do not agree" if has_wordings else "answers break the rule"
     if result.degenerate:
         yield Step("Read its answers", "#browser")
         return
+    is_run, has_wordings = result.rows.calls is not None, PARAPHRASE in result.rows.roles
+    differ = "answers do not agree" if has_wordings else "answers break the rule"
     problem, differ = precision.noun, "runs do not end alike" if is_run else differ
     mixed = [(n, href) for _, _, n, _, _, href in bar.parts if "show=broken" in href or "show=depends" in href]
     if change and change["correct_to_incorrect"]:

@@ -351,7 +351,7 @@ def templates(package: str, **filters: Callable[..., Any]) -> Any:
 
 def _facts(report: Report) -> list[str]:
     """Return model, sets and sizes, for the line above the title."""
-    models, sets = report.models, report.aligned
+    models, sets = report.models, report.distinct
     if not sets:
         return [model.name for model in models[:1]]
     scored = [next(model.sets[item.name] for model in models if item.name in model.sets) for item in sets]
