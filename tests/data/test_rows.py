@@ -6,9 +6,10 @@ import pytest
 from helpers.errors import refuses
 from helpers.toy_builder import toy_rows
 
+from paraconsist.data.long_format import named_labels
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import UNPARSED, named_labels, read_rows
+from paraconsist.data.rows import UNPARSED, read_rows
 from paraconsist.data.tasks import get_task
 from paraconsist.dataset_builders.checks import SplitChecker
 from paraconsist.errors import InputError

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data import tables
-from paraconsist.data.arrays import rows_counted
-from paraconsist.data.foreign import as_text, lines_in, listed
+from paraconsist.data.foreign import lines_in, listed
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ARGUMENTS, CALLS, PROBLEM, TRIALS, UNANSWERED, VALUE, Predictions
 from paraconsist.errors import input_error
@@ -212,11 +210,11 @@ def _answers_of_one_kind(table: pa.Table, names: SourceOptions, label_names: Seq
     table = table.set_column(table.column_names.index(names.label), names.label, _written_as(answers, labels))
     if pa.types.is_string(tables.numeric(labels).type):
         place = table.column_names.index(names.prediction)
-        table = table.set_column(place, names.prediction, _answers_as(labels, answers))
+        table = table.set_column(place, names.prediction, answers_as(labels, answers))
     return table
 
 
-def _answers_as(texts: pa.ChunkedArray, answers: pa.ChunkedArray) -> pa.ChunkedArray:
+def answers_as(texts: pa.ChunkedArray, answers: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return answers as `_written_as`, unchanged if one is -1, which may be no answer."""
     is_marked = pa.types.is_integer(answers.type) and pc.any(pc.equal(answers.cast(pa.string()), "-1")).as_py()
     return answers if is_marked else _written_as(texts, answers)
@@ -624,135 +622,3 @@ def check_meeting(
         some = ", ".join(map(repr, gold[:_MOST_LISTED].tolist())) + ", ..." * (len(gold) > _MOST_LISTED)
         must = f"use the gold labels, {some}"
         raise tables.column_error("prediction", name, must, answers[:_MOST_LISTED].tolist(), remedy=remedy)
-
-
-_MOST_NAMES = 3
-
-
-def long_format(
-    predictions: Predictions, names: SourceOptions, original_prediction: str
-) -> tuple[Predictions, SourceOptions]:
-    """Turn each row into a bucket of two rows: the original, and the perturbed text, a paraphrase.
-
-    `names.prediction` is the column of the perturbed texts, `original_prediction` that of the originals. Probabilities
-    are dropped, since a row has them for at most one of its texts. The file's own buckets, if they have several rows,
-    replace missing groups. Buckets are called after the ids of the rows, or their own, if each row has another, else by
-    their numbers. Returns the rows and their new column names. InputError if a column is missing.
-    """
-    table = predictions.table
-    original = tables.column_of(table, original_prediction, parameter="original_prediction")
-    answers = tables.column_of(table, names.prediction, parameter="prediction")
-    original, answers = _answers_as(answers, original), _answers_as(original, answers)
-    sided = {original_prediction, names.prediction, names.bucket, names.role, names.example, *names.probabilities}
-    kept = [c for c in table.column_names if c not in sided]
-    grouped_by = shared_buckets(table, names)
-    group = SourceOptions.group if names.group == names.bucket else names.group
-    present = [name for name in ("example", "bucket") if getattr(names, name) in table.column_names]
-    ids = {getattr(names, name): tables.values_of(table, getattr(names, name), parameter=name) for name in present}
-    unique = (of for of in ids.values() if len({*of} - {None}) == len(table))
-    buckets = pa.array([f"pair.{as_text(one)}" for one in next(unique, range(len(table)))])
-
-    def side(answers: pa.ChunkedArray, what: str) -> pa.Table:
-        columns: dict[str, pa.ChunkedArray] = {c: table[c] for c in kept}
-        columns[names.prediction] = answers
-        columns[names.bucket] = buckets
-        if names.example in ids and names.example != names.bucket:
-            columns[names.example] = pa.array([f"{as_text(one)}.{what}" for one in ids[names.example]])
-        columns[names.role] = pa.array(np.full(table.num_rows, what))
-        if grouped_by is not None:
-            columns[group] = table[grouped_by]
-        return pa.table(columns)
-
-    sides = [side(original, "original"), side(answers, "paraphrase")]
-    try:
-        spread = pa.concat_tables(sides, promote_options="permissive")
-    except pa.ArrowException:
-        must, got = "be of one kind with `prediction`", [str(side[names.prediction].type) for side in sides]
-        raise input_error("score", "original_prediction", must, got=got) from None
-    return Predictions(spread, predictions.metadata), replace(names, group=group)
-
-
-def shared_buckets(table: pa.Table, names: SourceOptions) -> str | None:
-    """Return the column of buckets of a file with a pair in each row, if it tells which rows belong together.
-
-    None if the file has groups too, no buckets, or no bucket with two rows.
-    """
-    if names.bucket not in table.column_names or (names.group in table.column_names and names.group != names.bucket):
-        return None
-    buckets = tables.values_of(table, names.bucket, parameter="bucket")
-    return names.bucket if len(set(buckets)) < table.num_rows else None
-
-
-def own_ids(table: pa.Table, columns: SourceOptions) -> pa.Table:
-    """Return a table in which rows of different buckets have different ids: of its bucket and row where they had not.
-
-    InputError if two rows of a bucket have one id, and no column says that they are several answers to it.
-    """
-    keys = [columns.bucket, columns.example]
-    if columns.bucket == columns.example or not set(keys) <= set(table.column_names):
-        return table
-    counted = rows_counted(table, keys)
-    if counted is None:
-        return table
-    if columns.trial is None and len(counted) < len(table):
-        twice = counted.filter(pc.greater(counted["count_all"], 1))
-        bucket, example = twice[columns.bucket][0].as_py(), twice[columns.example][0].as_py()
-        remedy = (
-            f"Bucket {bucket!r} has it more than once, as have {len(twice) - 1:,} other pairs: leave copies out; name "
-            "another column as `example`; or, if wordings were asked several times, name the column of the `trial`."
-        )
-        raise input_error("score", "example", "differ within a bucket", got=example, remedy=remedy)
-    if len(counted[columns.example].unique()) == len(counted) or counted[columns.example].null_count:
-        return table
-    joined = pc.binary_join_element_wise(*(table[key].cast(pa.string()) for key in keys), "/")
-    return table.set_column(table.column_names.index(columns.example), columns.example, joined)
-
-
-def named_labels(predictions: Predictions, column: str, answered: str, label_names: list[str]) -> Predictions:
-    """Replace names by their numbers in `label_names` in the columns of labels and of predictions (`answered`).
-
-    A prediction that is none of them, nor its number, could not be read. InputError if a label is not among the names.
-    """
-    table = predictions.table
-    number = {name: place for place, name in enumerate(label_names)}
-    if answered in table.column_names and pa.types.is_string(table[answered].type):
-        known = {str(place): place for place in number.values()} | number  # one answer of many may be no number
-        numbers = pa.array([known.get(answer) for answer in table[answered].to_pylist()], pa.int64())
-        table = table.set_column(table.column_names.index(answered), answered, numbers)
-    values = tables.column_of(table, column, parameter="label").to_pylist()
-    given = [(row, value) for row, value in enumerate(values) if value not in (None, "")]
-    if given and all(isinstance(value, str) for _, value in given):
-        for row, value in given:
-            if value not in number:
-                raise input_error("score", column, f"be one of {', '.join(label_names)}", got=value, row=row)
-        gold = pa.array([number.get(value) for value in values], pa.int64())
-        table = table.set_column(table.column_names.index(column), column, gold)
-    return Predictions(table, {**predictions.metadata, "label_names": label_names})
-
-
-def with_groups(predictions: Predictions, table: Path, *, bucket: str, group: str) -> Predictions:
-    """Add or replace the column `group` of predictions, by their `bucket`, from a file with both columns.
-
-    The file may repeat a bucket, for example as the items of the set. InputError if a column is missing, a bucket has
-    two groups, or a bucket of the predictions has none.
-    """
-    items = tables.read_table(table, function="compare", parameter="groups_from")
-    for rows, name in ((items, bucket), (items, group), (predictions.table, bucket)):
-        if name not in rows.column_names:
-            remedy = f"Look at {table.name}."
-            raise input_error("compare", name, "be a column of the file", got=rows.column_names, remedy=remedy)
-    of_bucket: dict[object, object] = {}
-    both = [tables.values_of(items, name, parameter="groups_from", function="compare") for name in (bucket, group)]
-    for row, (bucket_name, group_name) in enumerate(zip(*both, strict=True)):
-        if of_bucket.setdefault(bucket_name, group_name) != group_name:
-            two_groups, must = [of_bucket[bucket_name], group_name], "be the same in all rows of a bucket"
-            remedy = f"Look at bucket {bucket_name!r} of {table.name}."
-            raise input_error("compare", group, must, got=two_groups, row=row, remedy=remedy)
-    buckets = tables.values_of(predictions.table, bucket, parameter="bucket", function="compare")
-    absent = [value for value in dict.fromkeys(buckets) if value not in of_bucket]
-    if absent:
-        got = f"none for {len(absent)} buckets: {', '.join(map(repr, absent[:_MOST_NAMES]))}"
-        raise input_error("compare", "groups_from", "have a group for every bucket", got=got)
-    rows = predictions.table.drop_columns([group]) if group in predictions.table.column_names else predictions.table
-    column = pa.array([of_bucket[value] for value in buckets])
-    return Predictions(rows.append_column(group, column), predictions.metadata)

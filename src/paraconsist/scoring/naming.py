@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.long_format import bucket_ids
 from paraconsist.errors import input_error
-from paraconsist.scoring.sources import Opened, Source, bucket_ids, model_of
+from paraconsist.scoring.sources import Opened, Source, model_of
 
 _UNNAMED = "predictions"  # a set, or the model of several sets, that neither metadata nor file names say
 
@@ -101,7 +102,7 @@ def _find_parts(files: Sequence[_File]) -> None:
     for part, file in enumerate(files):
         file.part = part
     is_needed = len(files) > 1 and any(file.set_name is None for file in files)
-    ids = [set(bucket_ids(file.source) if is_needed else ()) for file in files]
+    ids = [set(bucket_ids(file.source.predictions, file.source.columns.bucket) if is_needed else ()) for file in files]
     for i, file in enumerate(files):
         for j, other in enumerate(files[:i]):
             is_one = file.set_name == other.set_name

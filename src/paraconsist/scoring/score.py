@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from paraconsist.data.long_format import without_buckets
 from paraconsist.data.predictions import Metadata, Predictions, input_notes, read_predictions
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.data.store import RunFolder
@@ -81,7 +82,6 @@ from paraconsist.scoring.sources import (
     open_source,
     test_set_of,
     with_measures,
-    without_buckets,
 )
 from paraconsist.scoring.until import Known, known, note_of, with_known, with_own
 

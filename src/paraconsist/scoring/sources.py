@@ -18,12 +18,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paraconsist.data.foreign import read_yaml
-from paraconsist.data.logs.format import GOLD_CONFIDENCE, SeveralModels
+from paraconsist.data.logs.format import SeveralModels
 from paraconsist.data.logs.reading import LogTexts, of_one_model, read_logs
+from paraconsist.data.long_format import (
+    bucket_ids,
+    in_long_format,
+    named_labels,
+    own_ids,
+    statement_column,
+    unlabelled_buckets,
+    without_buckets,
+)
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import TRIED, WORDING, Metadata, Predictions, read_predictions
+from paraconsist.data.predictions import TRIED, Metadata, Predictions, read_predictions
 from paraconsist.data.published import PREFIX, published_folder
-from paraconsist.data.rows import Rows, long_format, named_labels, own_ids, with_groups
+from paraconsist.data.rows import Rows
 from paraconsist.data.sharing import local_names
 from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import (
@@ -32,11 +41,10 @@ from paraconsist.data.tables import (
     column_of,
     floats,
     in_arrow,
-    plain_column,
     read_table,
     values_of,
 )
-from paraconsist.errors import input_error, plural
+from paraconsist.errors import input_error
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import CATALOGUE, COHERENCE, PLACES, counted_roles
 from paraconsist.measures.results import Values
@@ -47,9 +55,7 @@ from paraconsist.scoring.noise import Repeats, split_trials
 
 _TEST = "_test"
 _BUCKET, _SET = "bucket_id", "set"  # columns of lists of buckets to exclude
-_NONE: Sequence[Any] = (None, "", [])  # cells that hold no gold label
 _MOST_NAMED = 3
-_STATEMENT = "probability"  # of files of statements, which have no predictions, where no other column is named
 
 
 @dataclass(frozen=True)
@@ -150,7 +156,7 @@ def open_source(
         sources = [_of_file(name, predictions, paths, logs) for name, predictions in read.items()]
     sources = [part for source in sources for part in by_roles(source, options, is_only=len(sources) == 1)]
     lines = [] if options.classes is None else read_classes(options.classes, function)
-    sources = [_in_long_format(source, options, lines) for source in sources]
+    sources = [_shaped(source, options, lines) for source in sources]
     if lines:
         _check_classes(lines, sources, function)
     if files:
@@ -303,7 +309,7 @@ def by_roles(source: Source, options: SourceOptions, *, is_only: bool = True) ->
         table[name].type if name in table.column_names else pa.null() for name in (names.role, names.bucket)
     )
     is_flagged = options.original is not None or options.original_prediction is not None
-    is_other = is_flagged or _statement_column(table, names) is not None or COHERENCE.name in measures
+    is_other = is_flagged or statement_column(table, names) is not None or COHERENCE.name in measures
     if is_other or not pa.types.is_string(role) or pa.types.is_nested(bucket) or pa.types.is_null(bucket):
         return [source]
     if table[names.role].null_count:  # which `read_rows` refuses
@@ -357,52 +363,37 @@ def of_its_rows(source: Source, predictions: Predictions) -> Predictions:
     return replace(predictions, table=table)
 
 
-def _in_long_format(source: Source, options: SourceOptions, lines: Sequence[ClassLine] = ()) -> Source:
+def _shaped(source: Source, options: SourceOptions, lines: Sequence[ClassLine] = ()) -> Source:
     """Return a set as `options` and its file name its columns, with a row for each answer: what `read_rows` reads."""
-    if not source.is_log and options.prediction not in source.predictions.table.column_names:
-        from paraconsist.data.logs.agents import runs_of_table
-
-        if runs := runs_of_table(source.predictions, options, source.name):
-            source = replace(source, predictions=runs)
-    predictions, columns, noise = source.predictions, options, source.noise
-    if part := predictions.metadata.get("part"):
+    if part := source.predictions.metadata.get("part"):
         must, remedy = f"be a whole run, not part {part} of one", "`paraconsist merge` puts the parts together."
         raise input_error("score", "path", must, got=str(source.path), remedy=remedy)
-    if source.is_log:
-        columns = _columns_of_log(source, options)
-    else:
-        _check_named(options, predictions.table.column_names)
-    if options.label_names is not None:
-        for answered in filter(None, (columns.prediction, options.original_prediction)):
-            predictions = named_labels(predictions, columns.label, answered, list(options.label_names))
-    if options.groups_from is not None:
-        predictions = with_groups(predictions, options.groups_from, bucket=columns.bucket, group=columns.group)
-    if (statement := _statement_column(predictions.table, columns)) is not None:
+    predictions, columns = in_long_format(source.predictions, options, source.name)
+    statement, is_log = statement_column(predictions.table, columns), "source" in predictions.metadata
+    excluded, noise = source.excluded, source.noise
+    if options.labelled and statement is None and (excluded := unlabelled_buckets(predictions, columns)):
+        predictions = without_buckets(predictions, columns.bucket, excluded, "without a gold label")
+    if not is_log:
+        predictions = replace(predictions, table=own_ids(predictions.table, columns))
+    if statement is not None:
         predictions = _of_statements(predictions, statement, columns)
     elif options.relations is not None:
         must = "be given for statements, with a role and a probability in each row"
         raise input_error("score", "relations", must, got=str(options.relations))
-    if options.original_prediction is not None:
-        predictions, columns = long_format(predictions, columns, options.original_prediction)
-    if options.labelled:
-        source = _with_gold(replace(source, predictions=predictions, columns=columns))
-        predictions = source.predictions
     if lines:
         columns = replace(columns, classes=options.classes)
         classes = {(line.bucket, line.answer): line.named for line in lines if _is_about(line.set, source)}
         predictions = replace(predictions, metadata={**predictions.metadata, "classes": classes})
-    if not source.is_log:
-        predictions = replace(predictions, table=own_ids(predictions.table, columns))
     has_labels = columns.label in predictions.table.column_names
     predictions = compared(predictions, columns, options.same, options.right)
     if has_labels and columns.label not in predictions.table.column_names:  # no problem, or not each, has one
         columns = replace(columns, label="")
     if options.trial is not None:
-        example = TRIED if source.is_log else options.example
+        example = TRIED if is_log else options.example
         if example not in predictions.table.column_names and options.named("example") is None:
             example = options.variant or example  # it says which wording was asked several times
         predictions, noise = split_trials(predictions, columns.bucket, example, options.trial)
-    return replace(source, predictions=predictions, columns=columns, noise=noise)
+    return replace(source, predictions=predictions, columns=columns, noise=noise, excluded=excluded)
 
 
 def _is_about(set_name: str | None, source: Source) -> bool:
@@ -416,9 +407,9 @@ def _check_classes(lines: Sequence[ClassLine], sources: Sequence[Source], functi
     for source in sources:
         if "raw_output" in (table := source.predictions.table).column_names:
             answers = known.setdefault(source.name, {})
-            ids = bucket_ids(source)
+            ids = bucket_ids(source.predictions, source.columns.bucket)
             for bucket, answer in zip(ids, table["raw_output"].to_pylist(), strict=True):
-                answers.setdefault(bucket, set()).update([] if answer is None else [answer_key(answer)])
+                answers[bucket] = answers.get(bucket, set()) | ({answer_key(answer)} if answer is not None else set())
     models = {name(source.predictions) for source in sources for name in (model_of, public_model)}
     for row, line in enumerate(lines):
         found = [known[source.name].get(line.bucket) for source in sources if _is_about(line.set, source)]
@@ -429,30 +420,6 @@ def _check_classes(lines: Sequence[ClassLine], sources: Sequence[Source], functi
         if not any(line.answer in answers for answers in holding) and (line.model is None or line.model in models):
             must, remedy = f"name answers that were given to bucket {line.bucket!r}", "Copy the answer from the run."
             raise input_error(function, "classes", must, got=line.answer[:100], row=row, remedy=remedy)
-
-
-def _columns_of_log(source: Source, options: SourceOptions) -> SourceOptions:
-    """Return the columns that the log's reader made; InputError if options are of tables only."""
-    names = source.predictions.table.column_names
-    for name in ["label_names", "original_prediction", "encoding"] + ["trial"] * (TRIED not in names):
-        if getattr(options, name) is not None:
-            raise input_error("score", name, "be given for tables only", got=source.name, remedy="This is a log.")
-    return SourceOptions(
-        example=options.example,
-        variant=options.variant or (WORDING if WORDING in names else None),
-        places=options.places,
-        confidence=GOLD_CONFIDENCE if GOLD_CONFIDENCE in names else None,
-        stratum=options.stratum or (None if "strata" in source.predictions.metadata else ()),
-    )
-
-
-def _statement_column(table: pa.Table, names: SourceOptions) -> str | None:
-    """Return the column of a file of statements that has their probabilities; None where it has predictions."""
-    if names.prediction in table.column_names:
-        return None
-    named = names.probabilities if len(names.probabilities) == 1 else ()
-    columns = [name for name in (*named, _STATEMENT) if name in table.column_names]
-    return next((name for name in columns if not pa.types.is_nested(table.schema.field(name).type)), None)
 
 
 def _of_statements(predictions: Predictions, statement: str, names: SourceOptions) -> Predictions:
@@ -484,16 +451,6 @@ def _of_statements(predictions: Predictions, statement: str, names: SourceOption
     return Predictions(table, metadata)
 
 
-def _check_named(options: SourceOptions, columns: Sequence[str]) -> None:
-    """Refuse columns that the file lacks; only those that are called by default may be absent."""
-    for parameter in ("role", "group", "example", "probabilities"):
-        named = options.named(parameter) or ()
-        absent = [name for name in ([named] if isinstance(named, str) else named) if name not in columns]
-        if absent and not (parameter == "group" and options.groups_from is not None):
-            remedy = f"Its columns are {', '.join(columns)}."
-            raise input_error("score", parameter, "name a column of the file", got=absent[0], remedy=remedy)
-
-
 def _existing(path: Path) -> Path | None:
     return path if path.is_file() else None
 
@@ -510,7 +467,7 @@ def without_listed(sources: Mapping[str, Source], listed: Any, function: str) ->
     A warning for ids that are in none of the sets that their line is about: other models may have answered them.
     InputError if all are, or nothing is left of a set.
     """
-    ids = {name: set(bucket_ids(source)) for name, source in sources.items()}
+    ids = {name: set(bucket_ids(of.predictions, of.columns.bucket)) for name, of in sources.items()}
     excluded: dict[str, set[str]] = {name: set() for name in sources}
     lines, absent = _lines(listed, function), list[str]()
     for set_name, bucket in lines:
@@ -531,44 +488,9 @@ def without_listed(sources: Mapping[str, Source], listed: Any, function: str) ->
     return {name: _without(source, excluded[name]) if excluded[name] else source for name, source in sources.items()}
 
 
-def without_buckets(predictions: Predictions, bucket: str, excluded: Collection[str]) -> Predictions:
-    """Return predictions without the rows of some buckets, which are named as text; `bucket` is their column."""
-    kept = np.array([one not in excluded for one in _bucket_ids(predictions, bucket)], dtype=np.bool_)
-    return replace(predictions, table=predictions.table.filter(pa.array(kept)))
-
-
-def _without(source: Source, excluded: Collection[str], which: str = "of a list") -> Source:
-    kept = without_buckets(source.predictions, source.columns.bucket, excluded)
-    n_rows = source.predictions.table.num_rows - kept.table.num_rows
-    note = f"{plural(len(excluded), 'bucket')} ({plural(n_rows, 'row')}) {which}: left out"
-    before = source.predictions.metadata.get("excluded", {"n_buckets": 0, "n_rows": 0})
-    counts = {"n_buckets": before["n_buckets"] + len(excluded), "n_rows": before["n_rows"] + n_rows}
-    metadata: Metadata = {**source.predictions.metadata, "excluded": counts}
-    metadata["notes"] = [*metadata.get("notes", ()), note]
-    return replace(source, predictions=replace(kept, metadata=metadata), excluded=source.excluded | {*excluded})
-
-
-def _with_gold(source: Source) -> Source:
-    """Return a set without the buckets that have a row without a gold label, a rule or an accepted answer."""
-    table, label = source.predictions.table, source.columns.label
-    column_of(table, label, parameter="label")
-    gold = [table[name].to_pylist() for name in (label, "allowed_labels") if name in table.column_names]
-    ids = bucket_ids(source)
-    excluded = {of for of, cells in zip(ids, zip(*gold, strict=True), strict=True) if all(c in _NONE for c in cells)}
-    if excluded == {*ids}:
-        must = "have a problem whose wordings all have one, with `labelled`"
-        raise input_error("score", "label", must, got=f"none of {len(excluded):,} has")
-    return _without(source, excluded, "without a gold label") if excluded else source
-
-
-def bucket_ids(source: Source) -> list[str]:
-    """Return the bucket of every row, as text."""
-    return _bucket_ids(source.predictions, source.columns.bucket)
-
-
-def _bucket_ids(predictions: Predictions, name: str) -> list[str]:
-    column = column_of(predictions.table, name, parameter="bucket")
-    return [str(value) for value in plain_column(column, name, "bucket").tolist()]
+def _without(source: Source, excluded: Collection[str]) -> Source:
+    kept = without_buckets(source.predictions, source.columns.bucket, excluded, "of a list")
+    return replace(source, predictions=kept, excluded=source.excluded | {*excluded})
 
 
 def _lines(listed: Any, function: str) -> Sequence[tuple[str | None, str]]:

@@ -19,9 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from paraconsist.data.long_format import named_labels, shared_buckets
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import Rows, named_labels, read_rows, shared_buckets
+from paraconsist.data.rows import Rows, read_rows
 from paraconsist.data.tables import numeric
 from paraconsist.errors import input_error
 from paraconsist.measures.catalogue import MeasureSpec

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.data.long_format import long_format
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
-from paraconsist.data.rows import Rows, long_format, read_rows
+from paraconsist.data.rows import Rows, read_rows
 from paraconsist.measures.catalogue import CHANGE, COHERENCE, FOOLING, IE_TEST, PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift, shifts
