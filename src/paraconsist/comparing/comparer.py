@@ -162,16 +162,15 @@ def _comparer(named: str, changed: tuple[int, int]) -> Comparer:
             raise input_error(_FUNCTION, "same", f"have nothing after {name}", got=named)
         return spec.make(argument)
     if names_function(named):
-        return _own(named)
+        return _own(load_function(named, _FUNCTION, "same", "two texts to True or False"), named)
     names = comparer_names()
     close = "".join(f" Did you mean {other!r}?" for other in get_close_matches(name, names, 1))
     remedy = f"`paraconsist list --comparers` explains them. Or a function of yours, as module:function.{close}"
     raise input_error(_FUNCTION, "same", f"be one of {', '.join(names)}", got=named, remedy=remedy)
 
 
-def _own(named: str) -> Comparer:
+def _own(call: Callable[[str, str], Any], named: str) -> Comparer:
     """Return the comparer that a function of the user's is; it may take texts in any order and is asked in both."""
-    call = load_function(named, _FUNCTION, "same", "two texts to True or False")
 
     def directed(first: Sequence[str], second: Sequence[str]) -> Floats:
         return np.array([_share(call(a, b), named) for a, b in zip(first, second, strict=True)])

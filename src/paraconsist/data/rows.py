@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from paraconsist.data import tables
-from paraconsist.data.foreign import lines_in, listed
+from paraconsist.data.foreign import as_text, lines_in, listed
 from paraconsist.data.options import SourceOptions
-from paraconsist.data.predictions import ARGUMENTS, CALLS, PROBLEM, TRIALS, UNANSWERED, VALUE, Predictions
+from paraconsist.data.predictions import ARGUMENTS, CALLS, CHOICES, PROBLEM, TRIALS, UNANSWERED, VALUE, Predictions
 from paraconsist.errors import input_error
 
 #: A row's place in its bucket.
@@ -622,3 +622,41 @@ def check_meeting(
         some = ", ".join(map(repr, gold[:_MOST_LISTED].tolist())) + ", ..." * (len(gold) > _MOST_LISTED)
         must = f"use the gold labels, {some}"
         raise tables.column_error("prediction", name, must, answers[:_MOST_LISTED].tolist(), remedy=remedy)
+
+
+def answer_texts(table: pa.Table, name: str, parameter: str = "prediction") -> list[str | None]:
+    """Return the answers in a column as texts: numbers as they are written, and true or false."""
+    column = tables.column_of(table, name, parameter=parameter)
+    kind = column.type
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+        raise tables.column_error(parameter, name, "hold texts", str(kind))
+    if pa.types.is_floating(kind):
+        return [None if x is None or x != x else as_text(x) for x in column.to_pylist()]
+    texts: list[str | None] = column.cast(pa.string()).to_pylist()
+    return texts
+
+
+def offered_choices(table: pa.Table) -> list[list[str] | None] | None:
+    """Return the choices of every row (`CHOICES`), in a list or a text that is one; None where there are none."""
+    if CHOICES not in table.column_names:
+        return None
+    cells = [(cell, listed(cell, python=True)) for cell in table[CHOICES].to_pylist()]
+    return [None if values == [cell] else [*map(str, values)] for cell, values in cells]
+
+
+def accepted_answers(table: pa.Table, label: str) -> list[list[str]]:
+    """Return the accepted answers of every row, in a list or a text that is one; no list where no row has any."""
+    if not label or label not in table.column_names:
+        return []
+    column = table[label]
+    if pa.types.is_list(column.type):
+        cells = [[str(text) for text in cell or () if text not in (None, "")] for cell in column.to_pylist()]
+    else:
+        cells = [_listed(text) for text in answer_texts(table, label, "label")]
+    return cells if any(cells) else []
+
+
+def _listed(text: str | None) -> list[str]:
+    values = listed(text) if text else []
+    are_texts = bool(values) and all(isinstance(value, (str, int, float)) for value in values)
+    return [*map(str, values)] if are_texts else [text] if text else []

@@ -19,9 +19,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Compared, Comparer, compare_within, get_comparer
-from paraconsist.data.foreign import as_text, listed
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import ACCEPTED, CHOICES, VALUE, Metadata, Predictions
+from paraconsist.data.rows import accepted_answers, answer_texts, offered_choices
 from paraconsist.data.tables import column_error, column_of, values_of
 from paraconsist.errors import input_error
 from paraconsist.scoring.by_hand import correct, numbers_by_hand, right_by_hand
@@ -51,15 +51,15 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
         return predictions
     right = right or metadata.get("right") or same
     table, comparer, judge = predictions.table, get_comparer(same), get_comparer(right, "right")
-    answers = _texts(column_of(table, columns.prediction, parameter="prediction"), columns.prediction, "prediction")
+    answers = answer_texts(table, columns.prediction)
     of_rows = values_of(table, columns.bucket, parameter="bucket")
     ids = {bucket: code for code, bucket in enumerate(dict.fromkeys(of_rows))}
     buckets = np.array([ids[bucket] for bucket in of_rows], dtype=np.intp)
-    choices = _choices(table)
+    choices = offered_choices(table)
     found = compare_within(answers, buckets, comparer, choices)
     names = _class_names(answers, found, buckets, comparer)
     columns_of = {name: table[name] for name in table.column_names if name not in (_ALLOWED, columns.label)}
-    values, cells = found.values, _accepted(table, columns.label)
+    values, cells = found.values, accepted_answers(table, columns.label)
     accepted = cells if cells and all(cells) else None
     by_hand = numbers_by_hand(answers, buckets, list(ids), metadata.get("classes", {}))
     before, is_right = values, np.zeros(len(answers), dtype=np.bool_)
@@ -134,12 +134,12 @@ def joined(files: Sequence[tuple[Predictions, SourceOptions]], columns: SourceOp
     parts = []
     for predictions, names in files:
         table = predictions.table
-        answers = _texts(column_of(table, names.prediction, parameter="prediction"), names.prediction, "prediction")
-        accepted = _accepted(table, names.label) or [[]] * len(table)
+        answers = answer_texts(table, names.prediction)
+        accepted = accepted_answers(table, names.label) or [[]] * len(table)
         part = {columns.bucket: column_of(table, names.bucket, parameter="bucket").cast(pa.string())}
         part |= {columns.prediction: pa.array(answers, pa.string())}
         part |= {columns.label: pa.array(accepted, pa.list_(pa.string()))}
-        if (choices := _choices(table)) is not None:
+        if (choices := offered_choices(table)) is not None:
             part[CHOICES] = pa.array(choices, pa.list_(pa.string()))
         parts.append(pa.table(part))
     return Predictions(pa.concat_tables(parts, promote_options="default"), files[0][0].metadata)
@@ -152,43 +152,6 @@ def _with_answers(predictions: Predictions, compared_rows: pa.Table, metadata: M
     kept = {name: table[name] for name in table.column_names if name not in (*answers, _ALLOWED)}
     of_comparison: Metadata = {key: metadata[key] for key in ("same", "right", "same_pairs")}  # type: ignore[assignment]
     return Predictions(pa.table({**kept, **answers}), {**predictions.metadata, "label_names": [], **of_comparison})
-
-
-def _texts(column: pa.ChunkedArray, name: str, parameter: str) -> list[str | None]:
-    """Return answers as texts: numbers as they are written, and true or false."""
-    kind = column.type
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind):
-        raise column_error(parameter, name, "hold texts", str(kind))
-    if pa.types.is_floating(kind):
-        return [None if x is None or x != x else as_text(x) for x in column.to_pylist()]
-    texts: list[str | None] = column.cast(pa.string()).to_pylist()
-    return texts
-
-
-def _choices(table: pa.Table) -> list[list[str] | None] | None:
-    """Return the choices of every row, in a list or a text that is one; None where there are none."""
-    if CHOICES not in table.column_names:
-        return None
-    cells = [(cell, listed(cell, python=True)) for cell in table[CHOICES].to_pylist()]
-    return [None if values == [cell] else [*map(str, values)] for cell, values in cells]
-
-
-def _accepted(table: pa.Table, label: str) -> list[list[str]]:
-    """Return the accepted answers of every row, in a list or a text that is one; no list where no row has any."""
-    if not label or label not in table.column_names:
-        return []
-    column = table[label]
-    if pa.types.is_list(column.type):
-        cells = [[str(text) for text in cell or () if text not in (None, "")] for cell in column.to_pylist()]
-    else:
-        cells = [_listed(text) for text in _texts(column, label, "label")]
-    return cells if any(cells) else []
-
-
-def _listed(text: str | None) -> list[str]:
-    values = listed(text) if text else []
-    are_texts = bool(values) and all(isinstance(value, (str, int, float)) for value in values)
-    return [*map(str, values)] if are_texts else [text] if text else []
 
 
 def _are_right(
