@@ -560,6 +560,22 @@ def test_a_judge_has_a_budget_and_says_what_it_will_cost(tmp_path, command):
         assert sum("messages" in received.body for received in server.received) == 12
 
 
+@pytest.mark.parametrize(
+    "wrong", ["--measure nosuch", "--unparsed nosuch", "--original nosuch", "--checked nosuch", "--training-file x"]
+)
+def test_what_can_be_refused_is_refused_before_a_judge_is_paid(tmp_path, command, wrong):
+    """All verdicts were paid before, and a comparison paid the first file's before it looked for the second."""
+    rows, file = tmp_path / "rows.jsonl", tmp_path / "judge.yaml"
+    rows.write_text("".join(json.dumps({"bucket_id": "a", "prediction": text}) + "\n" for text in ("Paris", "Rome")))
+    with FaultyServer(write=lambda text, body: "no") as server:
+        file.write_text(f"model: {server.model}\nendpoint: {server.url}\n")
+        option, value = wrong.split()
+        code, _, said = command("score", rows, "--same", f"judge:{file}", option, value)
+        assert (code, f"`{option}` must" in said) == (2, True), said
+        refuses("compare: `models` must name a file", pc.compare, rows, tmp_path / "nosuch", same=f"judge:{file}")
+        assert not server.received
+
+
 @examples(8)
 @given(
     st.lists(
