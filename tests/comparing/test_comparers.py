@@ -534,6 +534,23 @@ def test_verdicts_that_say_neither_yes_nor_no_end_it_early_or_are_counted_aloud(
         assert len(server.received) <= n_sent
 
 
+def test_verdicts_that_cannot_be_read_are_counted_in_what_is_written(tmp_path, command):
+    """They were on standard error alone: neither JSON nor a page nor a result in Python said it."""
+    rows, other, file = tmp_path / "rows.jsonl", tmp_path / "other.jsonl", tmp_path / "judge.yaml"
+    for path, texts in ((rows, ("Paris", "Rome", "Oslo")), (other, ("Paris", "Rome", "Rome"))):
+        path.write_text("".join(json.dumps({"bucket_id": "a", "prediction": text}) + "\n" for text in texts))
+    unread = "the judge gave 4 of 6 verdicts, such as 'unsure', that say neither yes nor no, and count as no"
+    with FaultyServer(write=lambda text, body: "unsure" if "Oslo" in text else "no") as server:
+        file.write_text(f"model: {server.model}\nendpoint: {server.url}\n")
+        scores = pc.score(rows, same=f"judge:{file}")
+        assert unread in scores.warnings
+        assert unread in scores.to_dict()["rows"]["warnings"]
+        code, _, said = command("score", rows, "--same", f"judge:{file}")
+        assert (code, said.count(unread)) == (0, 1)
+        compared = pc.compare(rows, other, same=f"judge:{file}", names=["a", "b"]).to_dict()
+        assert f"a: {unread}" in json.dumps(compared)
+
+
 def test_a_judge_has_a_budget_and_says_what_it_will_cost(tmp_path, command):
     """12 requests, as above, 5 of them a call; with a price the estimate comes before anything is sent."""
     answers, file = ["Paris", "Paris.", "Paris", "Rome", "Lyon"], tmp_path / "judge.yaml"

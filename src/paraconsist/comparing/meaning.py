@@ -290,14 +290,16 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
             _tell(f"was asked: {meter.spent}")
         if unread := [text for (text,) in written if _verdict(text) is None]:
             what = f"gave {len(unread):,} of {plural(len(texts), 'verdict')}, such as {unread[0][:80]!r}"
-            _tell(f"{what}, that say neither yes nor no, and count as no")
+            _tell(what := f"{what}, that say neither yes nor no, and count as no")
+            comparer.notes.append(f"the judge {what}")
         return np.array([_verdict(text) or False for (text,) in written], dtype=np.float64)
 
     def both_orders(first: Sequence[str], second: Sequence[str]) -> Floats:
         both = verdicts([*first, *second], [*second, *first])
         return (both[: len(first)] + both[len(first) :]) / 2.0
 
-    return Comparer(_stripped, both_orders, is_cheap=False)
+    comparer = Comparer(_stripped, both_orders, is_cheap=False)
+    return comparer
 
 
 SIMILAR = ComparerSpec(
