@@ -570,6 +570,7 @@ def test_a_judge_has_a_budget_and_says_what_it_will_cost(tmp_path, command):
         code, _, said = command("score", tmp_path / "rows.jsonl", "--same", f"judge:{file}")
         assert code == 75
         assert "score: the budget of 1 request (`max_requests`) is used: 1 request sent" in said
+        assert f"This is about the judge, of {file}." in said  # a model behind another endpoint has a budget, too
         file.write_text(f"{given}price: [100, 200]\n")
         spent = r"the judge was asked: 1 request sent and 0\.\d+ paid"
         with pytest.warns(UserWarning, match=spent), pytest.warns(UserWarning, match="estimate: 1 request,"):
