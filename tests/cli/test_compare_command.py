@@ -312,6 +312,17 @@ def test_run_folders_of_different_sets(compare, tmp_path: Path) -> None:
     )
 
 
+def test_of_a_divided_and_an_undivided_file_the_remedy_names_the_rows_to_take(tmp_path, compare):
+    """It asked for one predictions file of each, which is what was given; without the other rows they are compared."""
+    roles, texts = ["original", "paraphrase", "paraphrase", "negation"], ["yes", "yes", "no", "no"]
+    rows = [{"bucket_id": "a", "role": role, "prediction": text} for role, text in zip(roles, texts, strict=True)]
+    for name, kept in (("divided", rows), ("undivided", rows[:3]), ("mended", [*rows[:2], rows[1]])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept))
+    said = compare.refused(tmp_path / "divided.jsonl", tmp_path / "undivided.jsonl")
+    assert "A file with several roles has a set for each: give all models' files rows of the same roles." in said
+    assert compare(tmp_path / "mended.jsonl", tmp_path / "undivided.jsonl", "--json")[0] == 0
+
+
 def test_groups_from_a_table(compare, tmp_path: Path) -> None:
     files = [csv(tmp_path / f"{name}.csv", answers(i, 0.1 + 0.2 * i)) for i, name in enumerate("ab")]
     contexts = csv(tmp_path / "items.csv", [(f"b{b}", f"c{b // 4}") for b in range(40)], "bucket_id,context_id")

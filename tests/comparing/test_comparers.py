@@ -534,6 +534,23 @@ def test_verdicts_that_say_neither_yes_nor_no_end_it_early_or_are_counted_aloud(
         assert len(server.received) <= n_sent
 
 
+def test_verdicts_that_cannot_be_read_are_counted_in_what_is_written(tmp_path, command):
+    """They were on standard error alone: neither JSON nor a page nor a result in Python said it."""
+    rows, other, file = tmp_path / "rows.jsonl", tmp_path / "other.jsonl", tmp_path / "judge.yaml"
+    for path, texts in ((rows, ("Paris", "Rome", "Oslo")), (other, ("Paris", "Rome", "Rome"))):
+        path.write_text("".join(json.dumps({"bucket_id": "a", "prediction": text}) + "\n" for text in texts))
+    unread = "the judge gave 4 of 6 verdicts, such as 'unsure', that say neither yes nor no, and count as no"
+    with FaultyServer(write=lambda text, body: "unsure" if "Oslo" in text else "no") as server:
+        file.write_text(f"model: {server.model}\nendpoint: {server.url}\n")
+        scores = pc.score(rows, same=f"judge:{file}")
+        assert unread in scores.warnings
+        assert unread in scores.to_dict()["rows"]["warnings"]
+        code, _, said = command("score", rows, "--same", f"judge:{file}")
+        assert (code, said.count(unread)) == (0, 1)
+        compared = pc.compare(rows, other, same=f"judge:{file}", names=["a", "b"]).to_dict()
+        assert f"a: {unread}" in json.dumps(compared)
+
+
 def test_a_judge_has_a_budget_and_says_what_it_will_cost(tmp_path, command):
     """12 requests, as above, 5 of them a call; with a price the estimate comes before anything is sent."""
     answers, file = ["Paris", "Paris.", "Paris", "Rome", "Lyon"], tmp_path / "judge.yaml"
@@ -553,11 +570,28 @@ def test_a_judge_has_a_budget_and_says_what_it_will_cost(tmp_path, command):
         code, _, said = command("score", tmp_path / "rows.jsonl", "--same", f"judge:{file}")
         assert code == 75
         assert "score: the budget of 1 request (`max_requests`) is used: 1 request sent" in said
+        assert f"This is about the judge, of {file}." in said  # a model behind another endpoint has a budget, too
         file.write_text(f"{given}price: [100, 200]\n")
         spent = r"the judge was asked: 1 request sent and 0\.\d+ paid"
         with pytest.warns(UserWarning, match=spent), pytest.warns(UserWarning, match="estimate: 1 request,"):
             assert pc.answer_classes(answers, [0] * 5, same=f"judge:{file}").tolist() == [0, 1, 0, 2, 3]
         assert sum("messages" in received.body for received in server.received) == 12
+
+
+@pytest.mark.parametrize(
+    "wrong", ["--measure nosuch", "--unparsed nosuch", "--original nosuch", "--checked nosuch", "--training-file x"]
+)
+def test_what_can_be_refused_is_refused_before_a_judge_is_paid(tmp_path, command, wrong):
+    """All verdicts were paid before, and a comparison paid the first file's before it looked for the second."""
+    rows, file = tmp_path / "rows.jsonl", tmp_path / "judge.yaml"
+    rows.write_text("".join(json.dumps({"bucket_id": "a", "prediction": text}) + "\n" for text in ("Paris", "Rome")))
+    with FaultyServer(write=lambda text, body: "no") as server:
+        file.write_text(f"model: {server.model}\nendpoint: {server.url}\n")
+        option, value = wrong.split()
+        code, _, said = command("score", rows, "--same", f"judge:{file}", option, value)
+        assert (code, f"`{option}` must" in said) == (2, True), said
+        refuses("compare: `models` must name a file", pc.compare, rows, tmp_path / "nosuch", same=f"judge:{file}")
+        assert not server.received
 
 
 @examples(8)

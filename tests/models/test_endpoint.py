@@ -58,6 +58,7 @@ def test_backoff_doubles_up_to_a_minute_and_is_spread():
         ({"retry-after": "-3"}, 0.0),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "nan"}, None),
+        ({"retry-after": "Sun, 29 Nov 99999999999999999999 20:00:00 GMT"}, None),  # Python: OverflowError
         ({}, None),
     ],
 )

@@ -311,6 +311,8 @@ def test_the_record_has_what_each_set_cost_and_the_bar_what_the_run_does(data, t
     assert sets.keys() == {"set", "other", "rest"}
     assert {name: sets[name] for name in ("set", "other")} == entry["sets"]
     assert re.search(r"\((\d+) answers did not say\), cost [\d.]+ and unknown of \1 answers\.", said)
+    done(["report", str(tmp_path / "run"), "--output", str(page := tmp_path / "page.html")])
+    assert "answers of unknown tokens and cost" in page.read_text()  # the page told the cost alone
 
 
 def test_tokens_are_counted_by_the_models_tokenizer_where_it_is_on_this_machine(tmp_path):

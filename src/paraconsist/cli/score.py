@@ -22,7 +22,7 @@ from paraconsist.cli.options import (
     write_results,
 )
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, renamed
 from paraconsist.files import write_text
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 
@@ -61,11 +61,8 @@ def score(
     paraconsist score answers.csv --bucket question_id --prediction answer --label gold
     paraconsist score runs/a --stratum kind --json
     """
-    from paraconsist.data.tables import read_table
-    from paraconsist.reporting.result import Scores
+    from paraconsist.reporting import result
     from paraconsist.reporting.tables import score_tables
-    from paraconsist.scoring.score import score_sources
-    from paraconsist.scoring.sources import open_source
 
     if as_json and markdown:
         raise input_error("score", "markdown", "not be given with `json`", got=True, remedy="Choose one of them.")
@@ -74,9 +71,9 @@ def score(
 
         for tracker in log_to:
             check_tracker(tracker)
-    opened = open_source([path, *(more or ())], read, test=test_predictions)
-    training = None if training_file is None else read_table(training_file, function="score", parameter="training_file")
-    scores = Scores(opened, score_sources(opened, options, training=training))
+    beside = {"test": test_predictions, "training": training_file}
+    with renamed(source="path", training="training_file"):
+        scores = result.score([path, *(more or ())], **beside, **vars(read), **vars(options))
     results = scores.to_dict()
     write_results("score", output, {name: {**one, "command": typed()["command"]} for name, one in results.items()})
     tables = score_tables(scores.sets, figures=figures, published=published)

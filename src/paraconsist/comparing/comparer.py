@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -52,6 +52,7 @@ class Comparer:
     threshold: float = 1.0
     is_cheap: bool = True  # whether pairs may be compared that no rate needs
     is_word_for_word: bool = False  # whether one other word makes two answers differ
+    notes: list[str] = field(default_factory=list)  # what it says of its verdicts so far; whoever reads it empties it
 
     @property
     def is_transitive(self) -> bool:

@@ -274,7 +274,8 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
     except (InputError, TypeError) as problem:
         must = "name a file whose fields are as those of an endpoint"
         raise input_error("compare_answers", "same", must, got=argument, remedy=str(problem)) from None
-    meter, say = Meter(settings), None if settings.prices is None else lambda line: _tell(f"will be paid: {line}")
+    meter, sampling = Meter(settings), GenerationSettings(max_new_tokens=8)
+    say = None if settings.prices is None else lambda line: _tell(f"will be paid: {line}")
 
     def verdicts(first: Sequence[str], second: Sequence[str]) -> Floats:
         texts = [
@@ -283,21 +284,27 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
         ]
         before = meter.n_requests
         cache_folder.mkdir(parents=True, exist_ok=True)
-        with renamed(output="same"), Journal(cache_folder) as journal:
-            sampling, how = GenerationSettings(max_new_tokens=8), partial(write_texts, journal=journal, meter=meter)
-            written = how(settings, model, texts, sampling, say=say, reads=lambda text: _verdict(text) is not None)
+        try:
+            with renamed(output="same"), Journal(cache_folder) as journal:
+                how = partial(write_texts, journal=journal, meter=meter, say=say)
+                written = how(settings, model, texts, sampling, reads=lambda text: _verdict(text) is not None)
+        except InputError as problem:  # the answers' own model may be behind another endpoint
+            problem.remedy += f" This is about the judge, of {argument}."
+            raise
         if settings.prices and meter.n_requests > before:
             _tell(f"was asked: {meter.spent}")
         if unread := [text for (text,) in written if _verdict(text) is None]:
             what = f"gave {len(unread):,} of {plural(len(texts), 'verdict')}, such as {unread[0][:80]!r}"
-            _tell(f"{what}, that say neither yes nor no, and count as no")
+            _tell(what := f"{what}, that say neither yes nor no, and count as no")
+            comparer.notes.append(f"the judge {what}")
         return np.array([_verdict(text) or False for (text,) in written], dtype=np.float64)
 
     def both_orders(first: Sequence[str], second: Sequence[str]) -> Floats:
         both = verdicts([*first, *second], [*second, *first])
         return (both[: len(first)] + both[len(first) :]) / 2.0
 
-    return Comparer(_stripped, both_orders, is_cheap=False)
+    comparer = Comparer(_stripped, both_orders, is_cheap=False)
+    return comparer
 
 
 SIMILAR = ComparerSpec(

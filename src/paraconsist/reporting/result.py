@@ -5,10 +5,12 @@ They are above scoring because they show themselves: as tables, in a notebook, a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from paraconsist._version import __version__
 from paraconsist.data.options import SourceOptions, documented, taken
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
     from paraconsist.scoring.compare import SetComparison
     from paraconsist.scoring.gate import Check
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Shown:
@@ -329,7 +333,25 @@ class Run:
         return score(self.folder, **options)
 
 
+def _rehearsed(function: _Function) -> _Function:
+    """Return a function that, where a judge is paid, is called before with answers compared word for word.
+
+    Thus all that can be refused is refused before anything is paid.
+    """
+
+    @wraps(function)
+    def call(*sources: Any, **options: Any) -> Any:
+        if any(str(options.get(name)).startswith("judge:") for name in ("same", "right")):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                function(*sources, **{**options, "same": "exact", "right": None})
+        return function(*sources, **options)
+
+    return cast(_Function, call)
+
+
 @documented(SourceOptions, ScoreOptions)
+@_rehearsed
 @renamed(path="source")
 def score(source: Any, *, test: Any = None, training: Any = None, **options: Any) -> Scores:
     """Score predictions from any tool: accuracy, consistency, intervals.
@@ -365,6 +387,7 @@ def score(source: Any, *, test: Any = None, training: Any = None, **options: Any
 
 
 @documented(SourceOptions, CompareOptions)
+@_rehearsed
 @renamed("compare", path="models", paths="models")
 def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) -> Comparison:
     """Compare models on the buckets that all of them answered: paired differences, intervals, permutation p-values.
@@ -390,6 +413,7 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
 
 
 @documented(SourceOptions, CompareOptions)
+@_rehearsed
 @renamed("rank", path="models", paths="models")
 def rank(*models: Any, names: Sequence[str] | None = None, **options: Any) -> pd.DataFrame:
     """Rank models by steadiness: how often two wordings get the same answer, above chance, all pairs tested at once.

@@ -316,6 +316,8 @@ def _common_sets(models: Mapping[str, Mapping[str, Source]]) -> list[str]:
     if not common:
         listed = "; ".join(f"{model}: {', '.join(sets)}" for model, sets in models.items())
         remedy = "Run both models on one set, or give one predictions file of each."
+        if any(source.target for sets in models.values() for source in sets.values()):
+            remedy = "A file with several roles has a set for each: give all models' files rows of the same roles."
         raise input_error("compare", "models", "have a set in common", got=listed, remedy=remedy)
     return common
 

@@ -8,7 +8,9 @@ are not, and of two others the comparer says it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from string import ascii_uppercase
@@ -33,6 +35,15 @@ _PAIRS = 2_000  # of answers to different problems, whose share that is the same
 _ALLOWED = "allowed_labels"
 
 
+@contextmanager
+def _said_in_notes() -> Iterator[None]:
+    """Leave out the warning of a judge's verdicts that cannot be read, which stands in the notes."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the judge gave")
+        yield
+
+
+@_said_in_notes()
 def compared(predictions: Predictions, columns: SourceOptions, same: str | None, right: str | None) -> Predictions:
     """Return predictions with classes of free-text answers as labels, where `same` or the file names a comparer.
 
@@ -51,6 +62,8 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
         return predictions
     right = right or metadata.get("right") or same
     table, comparer, judge = predictions.table, get_comparer(same), get_comparer(right, "right")
+    for each in (comparer, judge):
+        each.notes.clear()
     answers = answer_texts(table, columns.prediction)
     of_rows = values_of(table, columns.bucket, parameter="bucket")
     ids = {bucket: code for code, bucket in enumerate(dict.fromkeys(of_rows))}
@@ -75,7 +88,7 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
         columns_of[columns.label] = pa.array(labels, pa.string())
         columns_of[ACCEPTED] = pa.array(accepted, pa.list_(pa.string()))
     more: Metadata = {**metadata, "same": same, "right": right, "same_pairs": None, "label_names": []}
-    notes: list[str] = []
+    notes = [*dict.fromkeys([*comparer.notes, *judge.notes])]
     if cells and accepted is None:
         n_without = len({bucket for bucket, cell in zip(of_rows, cells, strict=True) if not cell})
         notes.append(

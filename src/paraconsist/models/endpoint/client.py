@@ -700,7 +700,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
             return max(0.0, seconds)
     try:
         until = parsedate_to_datetime(headers["retry-after"])
-    except (KeyError, ValueError, TypeError):
+    except (KeyError, ValueError, TypeError, OverflowError):
         return None
     if until.tzinfo is None:
         until = until.replace(tzinfo=timezone.utc)

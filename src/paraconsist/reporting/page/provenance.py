@@ -35,6 +35,7 @@ _SPENT = {
     "prompt_tokens": "tokens read",
     "completion_tokens": "tokens written",
     "cost": "cost",
+    "n_uncounted": "answers of unknown tokens and cost",
 }
 
 
