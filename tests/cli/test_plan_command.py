@@ -168,7 +168,7 @@ def test_promised_power_at_another_number_of_paraphrases(command: Command, tmp_p
         (["--half-width", 0.02, "--assurance", 1.5], "`--assurance` must lie between 0 and 1"),
         (["--half-width", 0.02, "--max-contexts", 5], "`--max-contexts` must not be given without `--budget`"),
         (["--half-width", 0.02, "--example", "nothing"], "`--example` must name a column of the file; got 'nothing'"),
-        (["--budget", 2], "`--budget` must pay for at least two buckets"),
+        (["--budget", 2], "`--budget` must pay for at least 10 buckets"),
         (["--budget", 9, "--bucket-cost", 0, "--paraphrase-cost", 0], "`--bucket-cost` must be above 0"),
     ],
 )

@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 
 from paraconsist.errors import InputError
 from paraconsist.measures.buckets import BucketCounts
-from paraconsist.measures.paraphrastic import measures_of_counts
+from paraconsist.measures.paraphrastic import measures_of_counts, paraphrastic_consistency
 from paraconsist.measures.planning import (
     MEASURES,
     Costs,
@@ -174,7 +174,7 @@ def test_bad_plans() -> None:
         with pytest.raises(InputError) as problem:
             Target(**options)  # type: ignore[arg-type]
         assert problem.value.parameter == parameter
-    refuses("`budget` must pay for at least two buckets", spend, pilot, 3.0)
+    refuses("`budget` must pay for at least 10 buckets", spend, pilot, 3.0)
     refuses("`bucket_cost` must be above 0", spend, pilot, 3.0, costs=Costs(0.0, 0.0))
 
 
@@ -450,3 +450,30 @@ def test_near_the_ceiling_the_half_width_is_that_of_the_interval_on_the_logit_sc
     pilot = pilot_of(BucketCounts.from_counts([6] * 100, [6] * 92 + [2, 2, 3, 3, 3, 3, 4, 4]), P_C)
     plain = pilot.t(60, 0.95) * math.sqrt(pilot.variance(6) / 60)
     assert 1.05 * plain < half_width(pilot, 60, 6)
+
+
+@pytest.mark.faults
+def test_a_planned_study_may_find_no_problem_that_varies():
+    """One wrong answer among 1,000 took 20 buckets for +-0.02, two thirds of which have +-0.084."""
+    counts = BucketCounts.from_counts(np.full(200, 5), np.append(np.full(199, 5), 4))
+    for measure in ("accuracy", "paraphrastic_consistency_unbiased"):
+        pilot = pilot_of(counts, measure)
+        for row in plan(pilot, half_width=0.02, paraphrases=[2, 5, 15]):
+            k, n = row.paraphrases, row.buckets_for_half_width
+            right = (np.random.default_rng(k).random((50, n, k)) < 0.999).astype(int)
+            widths = []
+            for study in right:
+                result = paraphrastic_consistency(study.ravel(), np.ones(n * k, int), np.repeat(np.arange(n), k))
+                widths.append(np.diff(result.confidence_interval[measure])[0] / 2)
+            assert np.mean(np.array(widths) <= 0.02 + 1e-9) >= 0.8, (measure, k, n)
+
+
+@pytest.mark.faults
+def test_a_planned_study_has_an_interval():
+    """Two buckets were planned for +-0.5, and five bought, which `score` gives no interval."""
+    pilot = pilot_of(BucketCounts.from_counts(np.full(60, 5), np.arange(60) % 6))
+    (row,) = plan(pilot, half_width=0.5, difference=0.9, target=Target(power=0.1), paraphrases=[5])
+    assert (row.buckets_for_half_width, row.buckets_for_difference) == (10, 10)
+    assert [row.paraphrases for row in spend(pilot, 55.0, paraphrases=[4, 5])] == [4]
+    grouped = pilot_of(BucketCounts.from_counts(np.full(60, 5), np.arange(60) % 6), groups=np.arange(60) // 3)
+    assert plan(grouped, half_width=0.5, paraphrases=[5])[0].buckets_for_half_width == 30

@@ -94,6 +94,18 @@ def test_inspect_ai(shop, tmp_path):
     assert values["accuracy"] == pytest.approx(ACCURACY, abs=1e-12) if shop[1] else math.isnan(values["accuracy"])
 
 
+@pytest.mark.faults
+def test_accuracy_is_of_questions_with_an_accepted_answer(tmp_path):
+    """In inspect's table the others counted as wrong; in the harness's and by `score --labelled` they do not count."""
+    listed = [{"wordings": DAYS, "expected": 30}, {"wordings": FEE}]
+    file = tmp_path / "shop.yaml"
+    file.write_text(json.dumps({"same": "number", "questions": listed}))
+    log = inspect_eval(plugin().bucket_set(str(file)), ANSWERS.__getitem__, tmp_path / "logs")
+    assert log.results.scores[0].metrics["accuracy"].value == pytest.approx(2 / 3)
+    labelled = one(pc.score(tmp_path / "logs", labelled=True))
+    assert labelled["measures"]["paraphrastic_consistency"]["accuracy"] == pytest.approx(2 / 3)
+
+
 @pytest.mark.skipif(find_spec("lm_eval") is None, reason="lm_eval is not installed")
 def test_lm_evaluation_harness(shop, tmp_path, monkeypatch):
     from helpers.harness import lm_eval

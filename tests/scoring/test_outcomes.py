@@ -292,6 +292,10 @@ def test_a_coin_is_right_as_often_as_the_answers_of_all_problems():
 @pytest.mark.faults
 def test_one_problem_has_no_chance():
     """Its own answers were taken for those to other problems, so that its steadiness was 0, "as if shuffled"."""
-    wording = only(pc.score(table([("q", answer, "a", "paraphrase") for answer in "aabb"]))).wording
+    scored = only(pc.score(table([("q", answer, "a", "paraphrase") for answer in "aabb"])))
+    wording, measure = scored.wording, scored.measures["paraphrastic_consistency"]
     assert wording.wording_change == pytest.approx(2 / 3)
     assert np.isnan([wording.above_chance, wording.chance]).all()
+    undefined = ("chance", "agreement_chance", "chance_corrected", "krippendorff_alpha", "fleiss_kappa")
+    assert np.isnan([measure[key] for key in undefined]).all()
+    assert not np.isnan(measure["agreement_unbiased"])

@@ -443,7 +443,7 @@ def _is_sum_of_squares(n: int, total: int) -> bool:
 
 
 class LabelPool(NamedTuple):
-    """The answers of all buckets that have two, in one pool."""
+    """The answers of all buckets that have two, in one pool; none of a single one, whose answers no shuffle moves."""
 
     counts: Whole  # how often each label is in the pool, shape (n_labels,)
     #: The sum over a bucket's answers of the share of the pool that has the same label, shape (n_buckets,).
@@ -511,4 +511,5 @@ def count_buckets(codes: Integers, n_buckets: int, predictions: Integers, gold: 
         pooled = np.bincount(label, weights=n_in_cell * (size[bucket] > 1), minlength=n_labels).astype(np.int64)
         common = np.bincount(bucket, weights=n_in_cell * pooled[label], minlength=n_buckets)
     commonness = common / max(int(pooled.sum()), 1)
+    pooled *= np.count_nonzero(size > 1) > 1
     return Counted(BucketCounts(size, correct, same_label), LabelPool(pooled, commonness), used)

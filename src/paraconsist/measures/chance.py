@@ -213,7 +213,7 @@ def agreement_chance(counts: BucketCounts, pool: LabelPool, *, pooled: bool = Fa
     weight = np.where(paired, k if pooled else 1.0, 0.0)
     differ = np.where(paired, (k**2 - counts.same_label) / np.where(paired, k * (k - 1.0), 1.0), 0.0)
     total, by_chance = float(n_alike @ weight), 1.0 - pool.same
-    if total == 0.0:
+    if pool.size == 0:
         return ChanceLevel.undefined(len(pattern))
     influence = np.where(paired, commonness - k * pool.sum_of_squares, 0.0) * (total / pool.size)
     sums = np.stack([weight, weight * differ, weight * by_chance - 2.0 * influence], axis=1)

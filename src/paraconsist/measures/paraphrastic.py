@@ -90,7 +90,7 @@ class ParaphrasticConsistencyResult(Result):
         texts; for two labels they are the same.
     chance_corrected : float
         The agreement above that: (agreement_unbiased - agreement_chance) / (1 - agreement_chance). 1 if no wording
-        changes an answer, 0 as if the wording decided all; nan for a constant answer.
+        changes an answer, 0 as if the wording decided all; nan for a constant answer, and for one bucket.
     krippendorff_alpha, fleiss_kappa : float
         Of the labels, buckets being units. With buckets of one size alpha is `chance_corrected`, kappa the same but for
         1/n; else alpha counts buckets by their size, and kappa is None.

@@ -51,7 +51,7 @@ from paraconsist.errors import check_choice, check_fraction, check_whole, input_
 from paraconsist.measures.array_types import Floats, Integers, Mask
 from paraconsist.measures.bucket_model import BucketModel, fit_bucket_model
 from paraconsist.measures.buckets import BucketCounts, partition
-from paraconsist.measures.intervals import NO_SPREAD, on_logit_scale, sums_by_group
+from paraconsist.measures.intervals import FEW_UNITS, NO_SPREAD, boundary_interval, on_logit_scale, sums_by_group
 from paraconsist.measures.results import Record
 
 MEASURES = ("paraphrastic_consistency_unbiased", "vap_unbiased", "accuracy", "inconsistency")
@@ -164,9 +164,14 @@ class Pilot(Record):
     def _model(self) -> BucketModel | None:
         return None if self.counts is None else fit_bucket_model(self.counts)
 
+    @property
+    def per_cluster(self) -> float:
+        """Buckets of each independent unit of a study."""
+        return self.per_context or self.n_buckets / self.n_clusters
+
     def clusters(self, n_buckets: float) -> float:
         """Return the number of independent units of n buckets; at least 2."""
-        return max(2.0, n_buckets / (self.per_context or self.n_buckets / self.n_clusters))
+        return max(2.0, n_buckets / self.per_cluster)
 
     def t(self, n_buckets: float, confidence_level: float) -> float:
         return float(stdtrit(self.clusters(n_buckets) - 1.0, (1.0 + confidence_level) / 2.0))
@@ -491,7 +496,8 @@ def half_width(
     """Return the half-width of the measure's interval with B buckets of k paraphrases.
 
     The expected one; with `assurance` the one that this share of studies do not exceed. It is half the length of the
-    interval on the logit scale, which near the ends of a measure's range is longer than a t interval.
+    interval on the logit scale, which near the ends of a measure's range is longer than a t interval. Where so many
+    studies are so near an end that all their units are at it, it is at least that of their one-sided interval.
     """
     variance = expected = pilot.variance(paraphrases)
     if assurance is not None:
@@ -501,7 +507,11 @@ def half_width(
     most = 0.5 if pilot.measure == MEASURES[1] else 1.0
     distance = min(pilot.value, most - pilot.value) * variance / expected  # near an end the variance goes with it
     low, high = on_logit_scale(np.array([min(distance, most / 2.0)]), np.array([half]), np.array([[0.0, most]]))
-    return float(high[0] - low[0]) / 2.0
+    units = pilot.clusters(n_buckets)
+    of_unit, square = expected * units / n_buckets, min(pilot.value, most - pilot.value) ** 2
+    at_end = (of_unit / (of_unit + square)) ** units > 1.0 - (0.5 if assurance is None else assurance)
+    least = boundary_interval(0.0, 0.0, most, units, confidence_level)[1] if at_end else 0.0
+    return max(float(high[0] - low[0]), least) / 2.0
 
 
 def detectable_difference(
@@ -545,7 +555,8 @@ def plan(
     for k in _checked(paraphrases, pilot, of_difference):
         width = partial(_assured, pilot, k=k, target=target)
         smallest = partial(detectable_difference, pilot, paraphrases=k, target=target, of_difference=of_difference)
-        sizes = _least("half_width", half_width, width), _least("difference", difference, smallest)
+        first = math.ceil(FEW_UNITS * pilot.per_cluster)
+        sizes = _least("half_width", half_width, width, first), _least("difference", difference, smallest, first)
         of_width, of_finding = (
             (None, None, None) if n is None else (n, n * k, costs.of(n, k, pilot.clusters(n))) for n in sizes
         )
@@ -563,11 +574,11 @@ def spend(
     costs: Costs | None = None,
     max_contexts: int | None = None,
 ) -> list[BudgetRow]:
-    """Return what a budget pays for with each number of paraphrases that allows at least two buckets (contexts).
+    """Return what a budget pays for with each number of paraphrases that allows ten buckets (contexts) or more.
 
     If contexts have a cost or a largest number, each row is the most precise division of the budget between contexts
     and buckets of each, with no more of these than `pilot.in_contexts_of` was given. InputError if the budget pays for
-    two with none of them, or nothing costs anything.
+    ten with none of them, or nothing costs anything.
     """
     target, costs = target or Target(), costs or Costs()
     if min(costs.bucket, costs.paraphrase, costs.context) < 0 or costs.bucket + costs.paraphrase <= 0:
@@ -584,7 +595,7 @@ def spend(
         widths = [
             (half_width(used, n, k, confidence_level=target.confidence_level), used, n, n_contexts)
             for used, n, n_contexts in designs
-            if n >= 2
+            if n >= FEW_UNITS * used.per_cluster
         ]
         if widths:
             width, used, n, n_contexts = min(widths, key=lambda design: design[0])
@@ -593,16 +604,17 @@ def spend(
             difference = detectable_difference(used, n, k, target, of_difference=paired)
             rows.append(BudgetRow(k, n, n * k, width, _assured(used, n, k, target), difference, n_contexts, each))
     if not rows:
-        raise input_error("plan", "budget", "pay for at least two buckets", got=budget)
+        must = f"pay for at least {FEW_UNITS} buckets (contexts, if they are shared): fewer have no interval"
+        raise input_error("plan", "budget", must, got=budget)
     return rows
 
 
 def _designs(
     pilot: Pilot, budget: float, k: int, costs: Costs, max_contexts: int | None
 ) -> list[tuple[Pilot, int, int | None]]:
-    """Return the pilot, buckets and contexts of the designs that a budget pays for, of at least two contexts."""
+    """Return the pilot, buckets and contexts of the designs that a budget pays for, of at least ten contexts."""
     bucket, most = costs.of(1, k), max_contexts or _MOST_BUCKETS
-    largest = int(min((budget / 2.0 - costs.context) / bucket, pilot.per_context or math.inf))
+    largest = int(min((budget / FEW_UNITS - costs.context) / bucket, pilot.per_context or math.inf))
     if largest < 1:
         return []
     sizes = {*np.geomspace(1, largest, 200).astype(int).tolist(), int((budget / most - costs.context) / bucket)}
@@ -658,11 +670,11 @@ def _checked(paraphrases: Sequence[int], pilot: Pilot, of_difference: Pilot | No
     return paraphrases
 
 
-def _least(parameter: str, wanted: float | None, reached: Callable[[int], float]) -> int | None:
-    """Return the least n of at least 2 with ``reached(n) <= wanted``, which falls with n."""
+def _least(parameter: str, wanted: float | None, reached: Callable[[int], float], first: int) -> int | None:
+    """Return the least n of at least `first` with ``reached(n) <= wanted``, which falls with n."""
     if wanted is None:
         return None
-    sizes = range(2, _MOST_BUCKETS + 1)
+    sizes = range(first, _MOST_BUCKETS + 1)
     at = bisect(sizes, False, key=lambda n: reached(n) <= wanted)  # False also if a tiny pilot has no quantile
     if at == len(sizes):
         must, remedy = "be reachable with 100 million buckets", "Request a larger one, or use a larger pilot."

@@ -166,10 +166,9 @@ def consistency(about: dict[str, Any] | None = None) -> Metric:
         if not scores:
             return {}
         header = {"eval": {"metadata": {BUCKET_SET: about}}}
-        accuracy = sum(one.score.value == CORRECT for one in scores) / len(scores)
-        is_free = about is not None and "same" in about
-        if is_free and all(one.score.value == NOANSWER for one in scores):  # no question has an accepted answer
-            accuracy = math.nan
+        is_free = about is not None and "same" in about  # where NOANSWER is of questions without an accepted answer
+        judged = [one.score.value for one in scores if not is_free or one.score.value != NOANSWER]
+        accuracy = judged.count(CORRECT) / len(judged) if judged else math.nan
         shorts = [PARAPHRASTIC.short] * (accuracy == accuracy) + ["wording_change"] * is_free
         values = {f"{short}{end}": math.nan for short in shorts for end in ("", "_low", "_high")}
         try:

@@ -328,8 +328,6 @@ def outcomes(rows: Rows, options: ScoreOptions) -> Outcomes | None:
         rest = 1.0 - chance if chance < 1.0 else float("nan")
         above = 1.0 - changed / rest
         estimates.put("above_chance", (1.0 - high / rest, 1.0 - low / rest), error / rest, n_units, effect)
-    if len(counts) == 1:  # there is no answer to another problem
-        above = chance = float("nan")
     estimates.warn_if_few(n_units)
     n_same = int(problems.is_same.sum())
     values = {"wording_change": changed, "same_answer": 1.0 - changed, "above_chance": above, "chance": chance}
