@@ -164,7 +164,7 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
         column, kind = table[field.name], field.type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        plain = pa.string() if any(is_kind(kind) for is_kind in _TEXTS) else kind
+        plain = pa.string() if any(is_a(kind) for is_a in _TEXTS) else pa.float64() if kind == pa.float16() else kind
         if any(is_kind(kind) for is_kind in _LISTS):
             are_texts = any(is_kind(kind.value_type) for is_kind in _TEXTS[:2])
             plain = pa.list_(pa.string() if are_texts else kind.value_type)
@@ -172,7 +172,7 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
             if pa.types.is_dictionary(field.type):  # Arrow takes no views of text out of one
                 chunks = [chunk.dictionary.cast(plain).take(chunk.indices) for chunk in column.chunks]
                 column = pa.chunked_array(chunks, plain)
-            columns[field.name] = column.cast(pa.float64() if pa.types.is_float16(kind) else plain)
+            columns[field.name] = column if column.type == plain else column.cast(plain)  # else lists of objects break
         except pa.ArrowException as problem:
             if not any(is_kind(kind) for is_kind in (*_BYTES, *_LISTS)):
                 reason = f"Column {field.name} could not be read ({first_line(problem)})."
