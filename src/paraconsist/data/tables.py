@@ -135,7 +135,8 @@ def read_table(
     except (pa.ArrowException, OSError, ValueError, RecursionError, MemoryError, csv.Error) as problem:
         if isinstance(problem, InputError):
             raise
-        remedy = f"It could not be read: {first_line(problem)}. Mend it, or copy it again if it was cut short."
+        reason = first_line(problem).rstrip(".")
+        remedy = f"It could not be read: {reason}. Mend it, or copy it again if it was cut short."
         if isinstance(problem, UnicodeDecodeError):
             what = "it is neither UTF-8 nor Windows-1252" if encoding is None else f"it is not {problem.encoding}"
             remedy = f"It could not be read: {what}. Save it as UTF-8, or name its `encoding`, such as cp1251."
