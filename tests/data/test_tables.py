@@ -301,6 +301,12 @@ def test_lists_are_of_one_type(kind):
     assert plain.to_pydict() == table.to_pydict()
 
 
+def test_objects_in_lists_may_have_nothing_but_nulls_of_a_field():
+    """A log's messages, none of which has a name, made the file unreadable."""
+    table = pa.table({"messages": [[{"role": "user", "name": None}, {"role": "tool", "name": None}]]})
+    assert plain_table(table) == table
+
+
 def test_an_array_of_objects_may_begin_with_a_blank_line(tmp_path):
     (tmp_path / "rows.json").write_text('\n [{"a": 1},\n {"a": null}]')
     assert read(tmp_path / "rows.json") == {"a": [1, None]}

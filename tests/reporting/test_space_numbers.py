@@ -208,6 +208,9 @@ def test_no_command_is_shown_that_would_read_the_file_otherwise():
     assert not measured("semantic_inconsistency", columns={"group": None}).command  # it would take group_id by its name
     assert not measured("paraphrastic_consistency", columns={"role": None}).command
     assert not measured("semantic_inconsistency", columns={"label": None}).command
+    swapped = {"bucket": [1, 1], "is_original": ["true", "false"], "prediction": [0, 1], "label": [0, 0]}
+    assert measured("prediction_change", to_csv(swapped)).command
+    assert not measured("symmetric_inconsistency", to_csv(swapped)).command  # there the others are paraphrases
 
 
 # ---------------------------------------------------------------------------- flips

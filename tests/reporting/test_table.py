@@ -126,6 +126,7 @@ def test_latex_is_booktabs_without_an_active_sign():
     assert r"\caption{$P_C$ of $<$models$>$}" in made
     assert r"\quad one & 50.0 & [25.0, 75.0] & 1,200 & $-$10.0 \\" in made
     assert r"\$\%\#" in made
+    assert "\\end{tabular}\n\\par\\smallskip\\footnotesize " in made  # else the caption touches the rule
     assert made.endswith("% a % note")
     assert r"{[}b] & 1 \\" in as_latex([table("", ["a", "n"], [["[b]", "1"]])])
     assert r"{*}b & $-$1 \\" in as_latex([table("", ["a", "n"], [["*b", "-1"]])])  # else a star of the break before

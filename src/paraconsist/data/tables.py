@@ -135,7 +135,8 @@ def read_table(
     except (pa.ArrowException, OSError, ValueError, RecursionError, MemoryError, csv.Error) as problem:
         if isinstance(problem, InputError):
             raise
-        remedy = f"It could not be read: {first_line(problem)}. Mend it, or copy it again if it was cut short."
+        reason = first_line(problem).rstrip(".")
+        remedy = f"It could not be read: {reason}. Mend it, or copy it again if it was cut short."
         if isinstance(problem, UnicodeDecodeError):
             what = "it is neither UTF-8 nor Windows-1252" if encoding is None else f"it is not {problem.encoding}"
             remedy = f"It could not be read: {what}. Save it as UTF-8, or name its `encoding`, such as cp1251."
@@ -164,7 +165,7 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
         column, kind = table[field.name], field.type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        plain = pa.string() if any(is_kind(kind) for is_kind in _TEXTS) else kind
+        plain = pa.string() if any(is_a(kind) for is_a in _TEXTS) else pa.float64() if kind == pa.float16() else kind
         if any(is_kind(kind) for is_kind in _LISTS):
             are_texts = any(is_kind(kind.value_type) for is_kind in _TEXTS[:2])
             plain = pa.list_(pa.string() if are_texts else kind.value_type)
@@ -172,7 +173,7 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
             if pa.types.is_dictionary(field.type):  # Arrow takes no views of text out of one
                 chunks = [chunk.dictionary.cast(plain).take(chunk.indices) for chunk in column.chunks]
                 column = pa.chunked_array(chunks, plain)
-            columns[field.name] = column.cast(pa.float64() if pa.types.is_float16(kind) else plain)
+            columns[field.name] = column if column.type == plain else column.cast(plain)  # else lists of objects break
         except pa.ArrowException as problem:
             if not any(is_kind(kind) for is_kind in (*_BYTES, *_LISTS)):
                 reason = f"Column {field.name} could not be read ({first_line(problem)})."

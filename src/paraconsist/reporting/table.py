@@ -463,7 +463,7 @@ def _latex(part: Part) -> str:
     frame = [r"\begin{table}", r"\centering", rf"\caption{{{_tex(part.title)}}}"]
     frame += [rf"\begin{{tabular}}{{{''.join('l' if column.words else 'r' for column in wide.columns)}}}", r"\toprule"]
     frame += [rf"{heads} \\", r"\midrule", *lines, r"\bottomrule", r"\end{tabular}"]
-    return "\n".join([*frame, *([rf"\par\footnotesize {_tex(caption)}"] if caption else []), r"\end{table}"])
+    return "\n".join([*frame, *([rf"\par\smallskip\footnotesize {_tex(caption)}"] if caption else []), r"\end{table}"])
 
 
 def _tex(text: str) -> str:

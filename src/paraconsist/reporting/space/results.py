@@ -109,7 +109,7 @@ def _command(spec: MeasureSpec, query: Query, long: Long) -> list[str]:
     """Return the same on the command line, or nothing where the command takes the file otherwise."""
     columns, names = query.columns, query.predictions.table.column_names
     is_wide = bool(query.layout.sides)
-    if not long.has_labels or (is_wide and PARAPHRASE not in query.layout.sides):
+    if not long.has_labels or ((is_wide or long.flagged) and spec.target != PARAPHRASE):
         return []
     by_name = {"group": "group_id"} if is_wide else {"group": "group_id", "role": "role"}
     if any(not columns.get(key) and name in names for key, name in by_name.items()):
