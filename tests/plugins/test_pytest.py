@@ -124,8 +124,17 @@ def test_questions_without_gold_in_a_table(tmp_path):
     assert lines[0][:5] == ["table", "pass", "wording_change", "50.0", ""]
     with pytest.raises(pytest.fail.Exception, match=r"0 of 2 buckets flip$"):
         fixture.assert_consistent(lambda prompts: ["30"] * 4, questions, condition="wording_change <= 60%")
-    with pytest.raises(pc.InputError, match=r"`sets` must be given.*got 'absent.csv'"):
-        fixture.assert_consistent("absent.csv", condition="wording_change <= 60%")
+    with pytest.raises(pc.InputError, match=r"`sets` must be given.*got 'absent'"):
+        fixture.assert_consistent("absent", condition="wording_change <= 60%")
+
+
+@pytest.mark.faults
+def test_a_baseline_that_is_not_there_is_no_model(tmp_path):
+    """It was looked for on the Hub: "`model` must be a Hub id, or a folder ...; got 'baseline.parquet'"."""
+    fixture = Consistency(tmp_path, lambda key, value: None, {})
+    rows = {"bucket_id": ["days"] * 2, "question": ["How long?", "By when?"]}
+    with pytest.raises(pc.InputError, match=r"must name a file that exists; got 'baseline.parquet'"):
+        fixture.assert_consistent(lambda prompts: prompts, rows, baseline="baseline.parquet", margin=0.1)
 
 
 def test_a_file_with_columns_of_its_own(tmp_path):

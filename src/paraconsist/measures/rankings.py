@@ -125,8 +125,8 @@ def rankings(
     names = {"systems": systems, "wordings": wordings} | ({} if problems is None else {"problems": problems})
     for name, column in names.items():
         check_length(_FUNCTION, name, column, len(values), "outcomes")
-    columns = {n: np.array(as_column(c, function=_FUNCTION, parameter=n).tolist()) for n, c in names.items()}
-    rows = np.lexsort([values, *columns.values()])  # draws do not depend on the order of the rows
+    columns = {n: np.array(as_column(c, function=_FUNCTION, parameter=n).tolist(), str) for n, c in names.items()}
+    rows = np.lexsort([values, *columns.values()])  # draws depend neither on the order of the rows nor on 1 or "1"
     parts = {name: partition(column[rows]) for name, column in columns.items()}
     exponent = np.frexp(np.abs(values).max())[1]  # ties are by what is next to nothing beside the largest outcome
     cells = _cells(np.ldexp(values[rows], -exponent), parts)
@@ -242,7 +242,7 @@ def _over_wordings(signs: Floats, level: float) -> tuple[float, list[float], flo
 
 def _of_wordings(n: int, means: Floats, total: Floats, rng: np.random.Generator) -> OfWordings:
     """Return what random draws of n wordings say of all."""
-    drawn = rng.random((_N_DRAWS, len(means))).argsort(axis=1)[:, :n]
+    drawn = rng.random((_N_DRAWS, len(means))).argsort(axis=1)[:, :n] if n > 1 else np.arange(len(means))[:, np.newaxis]
     of_draws = means[drawn].mean(axis=1)
     best = np.flatnonzero(_shares_best(total[np.newaxis])[0])
     same = float(_shares_best(of_draws)[:, best[0]].mean()) if len(best) == 1 else float("nan")

@@ -101,8 +101,12 @@ class Consistency:
 
 
 def _is_answers(model: Any) -> bool:
-    """Say whether it is a file or run folder of answers, and no function or model."""
-    return not callable(model) and Path(model).exists() and not Path(model, "config.json").exists()
+    """Say whether it is a file or run folder of answers, and no function or model; a table's name also of none."""
+    from paraconsist.data.tables import ENDINGS
+
+    if callable(model) or Path(model, "config.json").exists():
+        return False
+    return Path(model).suffix in ENDINGS or Path(model).exists()
 
 
 def _of_scoring(options: dict[str, Any]) -> dict[str, Any]:
