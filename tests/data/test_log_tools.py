@@ -245,6 +245,19 @@ def test_files_of_two_versions_or_two_formats_are_not_one_run(tmp_path, tool, ch
     refuses("must be of one format", read_logs, [file_of(tool), file_of("deepeval")], query_of(tool))
 
 
+def test_repeats_of_promptfoo_are_said_to_be_counted_as_wordings(tmp_path):
+    """`promptfoo eval --repeat 2` numbers its tests on: the wording change was a quarter lower, without a word."""
+
+    def twice(told):
+        results = told["results"]["results"]
+        results += [{**result, "testIdx": result["testIdx"] + len(results)} for result in results]
+
+    (rows,) = read_logs([edited("promptfoo", tmp_path, twice)], query_of("promptfoo")).values()
+    assert any("26 of 52 rows ask what another row of their bucket asks, as" in note for note in rows.metadata["notes"])
+    (rows,) = read_logs([file_of("promptfoo")], query_of("promptfoo")).values()
+    assert not any("ask what another" in note for note in rows.metadata["notes"])
+
+
 @pytest.mark.parametrize(
     ("tool", "change"),
     [

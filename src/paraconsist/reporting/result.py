@@ -334,10 +334,7 @@ class Run:
 
 
 def _rehearsed(function: _Function) -> _Function:
-    """Return a function that, where a judge is paid, is called before with answers compared word for word.
-
-    Thus all that can be refused is refused before anything is paid.
-    """
+    """Return a function that refuses what it can before a judge is paid: it is called by ``exact`` first."""
 
     @wraps(function)
     def call(*sources: Any, **options: Any) -> Any:

@@ -62,8 +62,7 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
         return predictions
     right = right or metadata.get("right") or same
     table, comparer, judge = predictions.table, get_comparer(same), get_comparer(right, "right")
-    for each in (comparer, judge):
-        each.notes.clear()
+    del comparer.notes[:], judge.notes[:]
     answers = answer_texts(table, columns.prediction)
     of_rows = values_of(table, columns.bucket, parameter="bucket")
     ids = {bucket: code for code, bucket in enumerate(dict.fromkeys(of_rows))}

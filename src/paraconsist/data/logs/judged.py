@@ -5,6 +5,7 @@ Every reader raises InputError for a file that is cut short, and as `judged_rows
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -134,7 +135,13 @@ def _read_promptfoo(path: Path, query: SourceOptions, texts: Sequence[str] | Non
     name = walk(whole, "config", "description")
     fields, roots = ("response.output", "vars.expected", "prompt.raw"), ("metadata", "vars")
     log = path, query, texts, "promptfoo", rows, scores, means
-    return logs.judged_rows(*log, ids=ids, named=fields, roots=roots, name=name, model=model, version=version)
+    read = logs.judged_rows(*log, ids=ids, named=fields, roots=roots, name=name, model=model, version=version)
+    parts = [("vars",), ("testCase", "metadata"), ("prompt", "raw")]
+    asked = [json.dumps([walk(result, *part) for part in parts], sort_keys=True) for result in results]
+    if n := len(asked) - len({*asked}):  # of `--repeat`, which the file does not tell
+        equal = f"{n:,} of {len(asked):,} rows ask what another row of their bucket asks, as `promptfoo eval --repeat` "
+        read.metadata["notes"] = [*read.metadata["notes"], f"{equal}does: they are counted as further wordings"]
+    return read
 
 
 def _provider(result: Json) -> Any:
