@@ -161,7 +161,8 @@ def test_the_address_holds_the_state_and_links_from_anywhere_lead_to_it(opened):
     lost = {"original": "0.5,0.65", "paraphrase": "0.34,0.36"}
     opened.goto(opened.url.partition("#")[0] + link(**lost, model="first", before="strengthener", after="weakener"))
     assert ids(opened) == ["lost"]
-    for ends, expected in {(0, 0): "wrong", (0.4, 0.6): "half", (0.2, 0.4): None}.items():
+    edges = {(0.4, 0.5): "half", (0.5, 0.6): "half"}  # the histogram's columns on both sides of the middle hold it
+    for ends, expected in {(0, 0): "wrong", (0.4, 0.6): "half", (0.2, 0.4): None, **edges}.items():
         opened.goto(opened.url.partition("#")[0] + link(accuracy=ends, model="first", kind=""))
         assert expected in ids(opened) if expected else not ids(opened)
 
@@ -269,20 +270,24 @@ def test_focus_stays_single_letters_can_be_turned_off_and_marks_differ_without_c
 
 
 def test_the_surest_flip_leads_and_a_near_tie_comes_last(chromium, tmp_path):
-    address = write_page(tmp_path, write_run(tmp_path / "run", answers=dict.fromkeys(("near", "sure", "some"), "110")))
+    names = ("near", "sure", "some", "half sure")
+    address = write_page(tmp_path, write_run(tmp_path / "run", answers=dict.fromkeys(names, "110")))
     page_file = tmp_path / "page.html"
     before, data, after = parts_of(page_file)
     data = json.loads(data)
     answers = {bucket["id"]: [row[4] for row in bucket["r"]] for bucket in data["buckets"]}
     answers["near"][0][0], answers["near"][2][0] = [1, 490, 510], [0, 510, 490]
     answers["sure"][0][0], answers["sure"][2][0] = [1, 10, 990], [0, 980, 20]
+    answers["half sure"][0][0], answers["half sure"][2][0] = [1, 1, 999], [0, 505, 495]  # as sure as the less sure one
     for row in next(bucket for bucket in data["buckets"] if bucket["id"] == "some")["r"]:
         row[0] = "paraphrase"
     page_file.write_text(before + json.dumps(data) + after)
     with quiet(chromium, address) as page:
-        assert ids(page) == ["sure", "some", "near"]
+        assert ids(page) == ["sure", "some", "near", "half sure"]
         assert "⇄ not as row 1" in page.locator("#list .bucket").nth(1).text_content()
         assert "that of the first row" in page.locator("#legend").text_content()
+        page.goto(page.url.partition("#")[0] + link(original="0.999,1", paraphrase="0.4,0.495"))
+        assert ids(page) == ["half sure"]  # a frame holds what lies on its edge
 
 
 NUMBERS = {

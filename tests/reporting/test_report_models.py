@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from helpers.report import rows, write_run
 
+import paraconsist as pc
 from paraconsist.cli.app import main
 from paraconsist.data.options import SourceOptions
 from paraconsist.reporting.page import ReportOptions, load_models, site, write
@@ -293,3 +294,15 @@ def test_a_model_with_other_gold_labels_has_its_own_numbers_and_is_not_compared(
         index = site.write_site(entries, tmp_path / "site", ReportOptions()).index.read_text()
     assert "3 models, 1 set." in index
     assert "1 not ranked" in index
+
+
+def test_a_problem_that_one_model_answered_is_ranked_by_that_models_answers():
+    def scored(**answers):
+        rows = [(bucket, answer) for bucket, each in answers.items() for answer in each]
+        ids, predictions = zip(*rows, strict=True)
+        return pc.score({"bucket_id": ids, "prediction": predictions, "label": ["a"] * len(rows)}).sets["predictions"]
+
+    aligned = align(
+        "set", {"one": scored(same="aaaa", both="aaab", alone="aabb"), "two": scored(same="aaaa", both="aaab")}
+    )
+    assert [aligned.bucket_ids[i] for i in aligned.worst_first()] == ["alone", "both", "same"]

@@ -1,6 +1,8 @@
 """One table in every rendering: terminal, Markdown, HTML, notebook and LaTeX."""
 
+import io
 import math
+import sys
 from html.parser import HTMLParser
 
 import pytest
@@ -20,6 +22,7 @@ from paraconsist.reporting.table import (
     as_latex,
     as_markdown,
     as_text,
+    show,
     table,
     to_html,
 )
@@ -131,6 +134,18 @@ def test_latex_is_booktabs_without_an_active_sign():
     assert r"{[}b] & 1 \\" in as_latex([table("", ["a", "n"], [["[b]", "1"]])])
     assert r"{*}b & $-$1 \\" in as_latex([table("", ["a", "n"], [["*b", "-1"]])])  # else a star of the break before
     assert "gpt-4, v-2.5, 1.0e-05 & $-$1" in as_latex([table("", ["a", "n"], [["gpt-4, v-2.5, 1.0e-05", "-1"]])])
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("markdown", [False, True])
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_names_in_letters_that_the_output_lacks_do_not_end_the_command(monkeypatch, encoding, markdown):
+    """A label of Arabic stopped `score` in the middle of its table, with LC_ALL=C or in a pipe on Windows."""
+    output = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", output)
+    show([table("of", ["label", "n"], [["\u0645", "1"]])], markdown=markdown)
+    output.flush()
+    assert rb"\u0645" in output.buffer.getvalue()
 
 
 @pytest.mark.parametrize("result", ["score", "compare"])

@@ -162,9 +162,8 @@ def plain_table(table: pa.Table, *, function: str = "score", parameter: str = "p
         raise input_error(function, parameter, "name each of its columns once", got=twice, remedy="Rename one.")
     columns = {}
     for field in table.schema:
-        column, kind = table[field.name], field.type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
+        column = table[field.name]
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         plain = pa.string() if any(is_a(kind) for is_a in _TEXTS) else pa.float64() if kind == pa.float16() else kind
         if any(is_kind(kind) for is_kind in _LISTS):
             are_texts = any(is_kind(kind.value_type) for is_kind in _TEXTS[:2])

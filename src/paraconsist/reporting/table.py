@@ -177,11 +177,12 @@ _STYLES = {"title": "bold", "warning": "yellow", "signature": "dim"}
 
 def show(parts: Iterable[Part], *, markdown: bool = False) -> None:
     """Print tables and lines, their warnings to standard error; a Markdown document keeps its warnings."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # else names in letters that it lacks end the command
     if markdown:
         print(as_markdown(parts))
     else:
-        is_shown = sys.stdout.isatty() or "COLUMNS" in os.environ
-        width = None if is_shown else _IN_A_FILE
+        width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _IN_A_FILE
         _print(Console(width=width), parts, Console(width=width, stderr=True))
 
 
@@ -199,9 +200,8 @@ def _print(console: Console, parts: Iterable[Part], warnings: Console | None = N
         else:
             is_warning = part.kind == "warning"
             text = f"warning: {with_names(part.text, options_of_command)}" if is_warning else part.text
-            style = _STYLES.get(part.kind, "")
             to = warnings or console if is_warning else console
-            to.print(Text(visible(text), style=style), soft_wrap=part.kind != "finding")
+            to.print(Text(visible(text), style=_STYLES.get(part.kind, "")), soft_wrap=part.kind != "finding")
 
 
 def _plain(cell: Cell) -> str:
