@@ -287,7 +287,9 @@ def test_intervals_of_shifts_hold_or_are_not_there(n: int, n_changed: int) -> No
 
 def test_names_that_are_no_inference_labels_need_opposites() -> None:
     with pytest.raises(InputError, match="`opposites` must be given where no label is called entailment"):
-        fooling_rate(["yes"], ["yes"], ["yes"], ["a"])
+        fooling_rate(["yes", "maybe"], ["yes", "no"], ["yes", "no"], ["a", "b"])
+    two = fooling_rate(["yes", "no", "yes"], ["yes", "yes", "no"], ["yes", "yes", "no"], ["a", "b", "c"])
+    assert (two.strict, two.relaxed) == (2 / 3, 2 / 3)  # two labels are each other's
     assert fooling_rate(["no"], ["yes"], ["yes"], ["a"], opposites={"yes": "no", "no": "yes"}).strict == 1.0
 
 

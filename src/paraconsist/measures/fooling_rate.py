@@ -99,7 +99,7 @@ def fooling_rate(
     opposites : mapping of label to label, optional
         By default entailment and contradiction are each other's opposite: the labels of these names, or 0 and
         2 among the numbers 0, 1, 2, with a warning where one of them never occurs (`strict` is then 0 for the
-        other). Labels that are not in the mapping have no opposite.
+        other); and so are two labels of any other names. Labels that are not in the mapping have no opposite.
     variants : int, optional
         How many variants of each item are used, k: the first ones. None for all.
     minimum : int, optional
@@ -292,7 +292,9 @@ def _default_opposites(function: str, labels: list[Any], kind: str) -> tuple[dic
     if kind == "string":
         named = {str(label).lower(): label for label in labels}
         if not any(name in named for name in _NAMED):
-            must = "be given where no label is called entailment or contradiction"
+            if len(labels) == 2:
+                return dict(zip(labels, reversed(labels), strict=True)), []
+            must = "be given where no label is called entailment or contradiction, and they are not two"
             raise input_error(function, "opposites", must, got=None, remedy=remedy)
         one, two = (named.get(name, name) for name in _NAMED)
         opposites = {one: two, two: one}
