@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from paraconsist.measures.buckets import BucketCounts, LabelPool, count_buckets, partition
-from paraconsist.measures.chance import agreement_chance, fleiss_kappa
+from paraconsist.measures.chance import agreement_chance
 from paraconsist.measures.paraphrastic import measures_of_counts
+from paraconsist.measures.results import Estimates, interval_options
 
 
 def counts_of(codes: np.ndarray, labels: np.ndarray) -> tuple[BucketCounts, LabelPool]:
@@ -21,6 +22,11 @@ def counts_of(codes: np.ndarray, labels: np.ndarray) -> tuple[BucketCounts, Labe
 
 def krippendorff_alpha(counts: BucketCounts, pool: LabelPool) -> float:
     return agreement_chance(counts, pool, pooled=True).corrected
+
+
+def fleiss_kappa(counts: BucketCounts, pool: LabelPool) -> float:
+    estimates = Estimates(interval_options("paraphrastic_consistency", "auto", 0.95, 1, 0), "bucket")
+    return estimates.add_label_agreement(counts, pool, None).get("fleiss_kappa", float("nan"))
 
 
 def lopsided(seed: int, *, one_size: bool = False) -> tuple[np.ndarray, np.ndarray]:

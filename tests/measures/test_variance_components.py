@@ -522,3 +522,23 @@ def test_components_are_unbiased_and_intervals_hold(name: str) -> None:
 @pytest.mark.parametrize("outcomes", [1, None, "text"])
 def test_what_is_no_list_is_refused(outcomes):
     refuses("`outcomes` must be a list of numbers or texts", variance_components, outcomes, {"problem": [1, 2]})
+
+
+@pytest.mark.faults
+def test_too_few_problems_that_fail_twice_have_no_interval():
+    """Of 40 problems that are nearly all right, where none failed twice the interval lay below the truth in every draw.
+
+    The wordings keep theirs: one wrong answer says as much of these as two.
+    """
+    problem, wording = np.repeat(np.arange(40), 5), np.arange(200)
+    for n_twice in (0, 2, 3):
+        right = np.ones((40, 5))
+        right[:8, 0] = right[:n_twice, 1] = 0.0
+        for outcomes in (right.ravel(), 1.0 - right.ravel(), np.where(right.ravel(), "yes", "no")):
+            found = variance_components(outcomes, {"problem": problem, "wording": wording})
+            ends = found.confidence_interval
+            names = ("variance/problem", "share/problem", "share/wording", "dependability")
+            assert [bool(np.isfinite(ends[name]).all()) for name in names] == [n_twice == 3] * 4
+            assert np.isfinite(ends["variance/wording"]).all()
+            told = "no interval of problem and shares: fewer than 3 values hold two rare outcomes"
+            assert any(told in warning for warning in found.warnings) == (n_twice < 3)

@@ -206,6 +206,8 @@ def agreement_chance(counts: BucketCounts, pool: LabelPool, *, pooled: bool = Fa
     >>> agreement_chance(counts, pool, pooled=True).corrected
     0.0
     """
+    if pool.size == 0:
+        return ChanceLevel.undefined(len(counts))
     first, pattern, n_alike = distinct(counts.size, counts.same_label, pool.commonness.view(np.int64))
     counts, commonness = counts.take(first), pool.commonness[first]
     k = counts.size.astype(np.float64)
@@ -213,8 +215,6 @@ def agreement_chance(counts: BucketCounts, pool: LabelPool, *, pooled: bool = Fa
     weight = np.where(paired, k if pooled else 1.0, 0.0)
     differ = np.where(paired, (k**2 - counts.same_label) / np.where(paired, k * (k - 1.0), 1.0), 0.0)
     total, by_chance = float(n_alike @ weight), 1.0 - pool.same
-    if pool.size == 0:
-        return ChanceLevel.undefined(len(pattern))
     influence = np.where(paired, commonness - k * pool.sum_of_squares, 0.0) * (total / pool.size)
     sums = np.stack([weight, weight * differ, weight * by_chance - 2.0 * influence], axis=1)
     return ChanceLevel(float((n_alike * weight) @ differ) / total, by_chance, sums, pattern)
@@ -273,20 +273,3 @@ def fooling_chance(original: Integers, items: Integers, answers: Integers, n_lab
     influence = np.bincount(items, weights=worth[answers], minlength=n) - variants * float(share @ worth)
     values, broken = 1.0 - unfooled - influence / n_answers, (kept < variants).astype(np.float64)
     return _level(broken, values, np.arange(n), np.ones(n, dtype=np.intp))
-
-
-def fleiss_kappa(counts: BucketCounts, pool: LabelPool) -> float:
-    r"""Return Fleiss' kappa of the labels; nan where buckets differ in size, or one label is given throughout.
-
-    .. math:: \kappa = \frac{\bar P - \sum_l p_l^2}{1 - \sum_l p_l^2}
-
-    with :math:`\bar P` the mean over buckets of the share of pairs of different answers that are equal, and
-    :math:`p_l` the share of answers with label l. :math:`1 - \kappa = (1 - \alpha) N / (N - 1)` for
-    Krippendorff's alpha of N answers.
-
-    Fleiss (1971), "Measuring nominal scale agreement among many raters", Psychological Bulletin 76, 378-382.
-    """
-    n = pool.size
-    if n < 2 or counts.size.min() != counts.size.max():
-        return float("nan")
-    return 1.0 - (1.0 - agreement_chance(counts, pool, pooled=True).corrected) * n / (n - 1.0)

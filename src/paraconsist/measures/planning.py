@@ -507,11 +507,10 @@ def half_width(
     most = 0.5 if pilot.measure == MEASURES[1] else 1.0
     distance = min(pilot.value, most - pilot.value) * variance / expected  # near an end the variance goes with it
     low, high = on_logit_scale(np.array([min(distance, most / 2.0)]), np.array([half]), np.array([[0.0, most]]))
-    units = pilot.clusters(n_buckets)
-    of_unit, square = expected * units / n_buckets, min(pilot.value, most - pilot.value) ** 2
-    at_end = (of_unit / (of_unit + square)) ** units > 1.0 - (0.5 if assurance is None else assurance)
-    least = boundary_interval(0.0, 0.0, most, units, confidence_level)[1] if at_end else 0.0
-    return max(float(high[0] - low[0]), least) / 2.0
+    units, square = pilot.clusters(n_buckets), min(pilot.value, most - pilot.value) ** 2
+    at_end = (1.0 + square * n_buckets / units / expected) ** -units  # the share of studies, about
+    least = boundary_interval(0.0, 0.0, most, units, confidence_level)[1] * (at_end > 1.0 - (assurance or 0.5))
+    return max(float(high[0] - low[0]), float(least)) / 2.0
 
 
 def detectable_difference(
@@ -557,10 +556,8 @@ def plan(
         smallest = partial(detectable_difference, pilot, paraphrases=k, target=target, of_difference=of_difference)
         first = math.ceil(FEW_UNITS * pilot.per_cluster)
         sizes = _least("half_width", half_width, width, first), _least("difference", difference, smallest, first)
-        of_width, of_finding = (
-            (None, None, None) if n is None else (n, n * k, costs.of(n, k, pilot.clusters(n))) for n in sizes
-        )
-        rows.append(PlanRow(k, *of_width, *of_finding))
+        cells = [[None] * 3 if n is None else [n, n * k, costs.of(n, k, pilot.clusters(n))] for n in sizes]
+        rows.append(PlanRow(k, *cells[0], *cells[1]))
     return rows
 
 
@@ -604,8 +601,7 @@ def spend(
             difference = detectable_difference(used, n, k, target, of_difference=paired)
             rows.append(BudgetRow(k, n, n * k, width, _assured(used, n, k, target), difference, n_contexts, each))
     if not rows:
-        must = f"pay for at least {FEW_UNITS} buckets (contexts, if they are shared): fewer have no interval"
-        raise input_error("plan", "budget", must, got=budget)
+        raise input_error("plan", "budget", f"pay for at least {FEW_UNITS} buckets (or shared contexts)", got=budget)
     return rows
 
 
@@ -615,9 +611,7 @@ def _designs(
     """Return the pilot, buckets and contexts of the designs that a budget pays for, of at least ten contexts."""
     bucket, most = costs.of(1, k), max_contexts or _MOST_BUCKETS
     largest = int(min((budget / FEW_UNITS - costs.context) / bucket, pilot.per_context or math.inf))
-    if largest < 1:
-        return []
-    sizes = {*np.geomspace(1, largest, 200).astype(int).tolist(), int((budget / most - costs.context) / bucket)}
+    sizes = {*np.geomspace(1, max(largest, 1), 200).astype(int).tolist(), int((budget / most - costs.context) / bucket)}
     each = [(n, min(int(budget / costs.of(n, k, 1)), most)) for n in sizes if 1 <= n <= largest]
     return [(pilot.in_contexts_of(n), n * n_contexts, n_contexts) for n, n_contexts in each]
 

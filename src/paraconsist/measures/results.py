@@ -27,7 +27,7 @@ from paraconsist._version import __version__
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures.array_types import Integers, Mask
 from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, CodedColumns, LabelPool, as_generator, partition
-from paraconsist.measures.chance import ChanceLevel, agreement_chance, fleiss_kappa
+from paraconsist.measures.chance import ChanceLevel, agreement_chance
 from paraconsist.measures.intervals import (
     FEW_UNITS,
     NO_SPREAD,
@@ -565,11 +565,9 @@ class Estimates:
             alpha: self.add_corrected(alpha, agreement_chance(counts, pool, pooled=True), groups),
         }
         if counts.size.min() == counts.size.max() > 1:
-            values[kappa] = fleiss_kappa(counts, pool)
             by = pool.size / (pool.size - 1.0)
-            low, high = (1.0 - (1.0 - end) * by for end in self.confidence_interval[alpha])
-            error = by * self.standard_error[alpha]
-            self.put(kappa, (low, high), error, self.n_clusters[alpha], self.design_effect[alpha])
+            values[kappa], *ends = (1.0 - (1.0 - x) * by for x in (values[alpha], *self.confidence_interval[alpha]))
+            self.put(kappa, ends, by * self.standard_error[alpha], self.n_clusters[alpha], self.design_effect[alpha])
         return values
 
     def stratum(self, hits: Mapping[str, Mask], population: Mask, **rows: Mask) -> Stratum:

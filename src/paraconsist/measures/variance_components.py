@@ -13,7 +13,8 @@ cluster (value of the first level) counts once.
 
 Intervals are of the jackknife over the values of each level that is nested in no other; where several are crossed, the
 variances add up and those of their combinations are subtracted (Cameron, Gelbach, Miller 2011). A component is a
-variance between means less the noise of these means: the t interval is on the logarithm of the former.
+variance between means less the noise of these means: the t interval is on the logarithm of the former. Where outcomes
+other than the commonest are rare, only values that hold two of them tell of it: its degrees of freedom are theirs.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from paraconsist.measures.results import Record, Result, documented, signature
 _FUNCTION = "variance_components"
 FEW_CLUSTERS = 8
 """With fewer values of a level there is no interval over them."""
+_RARE, _FEWEST_TELLING = 0.15, 3  # outcomes other than the commonest, if rare: so many values of a level must hold two
 RESIDUAL = "residual"
 """Rows that share all levels."""
 _MOST_LEVELS = 6
@@ -83,7 +85,8 @@ class VarianceComponentsResult(Result):
         The levels that a level is nested in; empty if it is crossed with all others.
     confidence_interval, standard_error : dict of str
         By name, as ``variance/problem``, ``share/problem``, ``dependability``; nan where a component's levels have
-        fewer than eight values.
+        fewer than eight values. Where outcomes other than the commonest are rare (below 15 %), as wrong answers of
+        a model that is nearly always right, three values must hold two of these: intervals would end too low.
     """
 
     mean: float
@@ -181,6 +184,8 @@ def variance_components(
     dependability = float(np.minimum(found.values(found.parts[:, np.newaxis])[-1, 0], 1.0))
     if found.parts.any() and np.isnan(dependability):
         warnings.append(f"dependability is undefined: no variance of the means of {design.names[0]} is estimated")
+    if rare := [name for name, n in zip(names, found.telling, strict=True) if n < _FEWEST_TELLING]:
+        warnings.append(f"no interval of {', '.join(rare)} and shares: fewer than 3 values hold two rare outcomes")
     against = [name for name, end in zip(names, high, strict=False) if end < 0.0]
     if against:
         warnings.append(
@@ -519,6 +524,12 @@ class _Components:
         self.between = between if set(between.tolist()) <= {0.0, 1.0} else between * np.nan
         inside = np.array([pairs.weight_of_mean(t | self.cluster) for t in sets]) / pairs.weight_of_mean(self.cluster)
         self.within = np.where(between > 0.0, 0.0, inside)  # factors in the variance of a cluster's mean
+        outcomes = pairs.values if pairs.labels is None else pairs.labels
+        _, codes, sizes = np.unique(outcomes, return_inverse=True, return_counts=True)
+        other = codes != sizes.argmax()
+        held = [np.count_nonzero(np.bincount(pairs.groups(terms), weights=other) >= 2) for terms in sets]
+        is_told = np.array([self.design.full in terms for terms in self.terms]) | (not 0.0 < other.mean() < _RARE)
+        self.telling = np.where(is_told, np.inf, held)  # values of the levels whose outcomes tell of a component
 
     def _system(self) -> tuple[list[str], list[list[int]], Floats]:
         """Return names and sets of the components, and the matrix that gives them from means over pairs."""
@@ -560,6 +571,8 @@ class _Components:
         whole = self.values(self.parts[:, np.newaxis])
         centre, k = self._scaled(whole), len(self.parts)
         scaled_error, error, freedom = self._errors(np.stack([centre, whole]))
+        telling = np.append(self.telling, np.full(k + 1, self.telling.min()))  # all else is of all components
+        freedom = np.minimum(freedom, np.maximum(telling - 1.0, 1.0))
         half = stdtrit(freedom, 0.5 + level / 2.0) * scaled_error
         ends = []
         with np.errstate(over="ignore", invalid="ignore"):
@@ -574,7 +587,8 @@ class _Components:
         labelled, values = self.pairs.labels is not None, self.pairs.values
         most = 1.0 if labelled else float(np.ptp(values)) ** 2 / 4.0  # the largest of all, where none is below 0
         high[:k] = np.minimum(high[:k], np.maximum(most, self.parts))
-        return low, high, error
+        is_told = telling >= _FEWEST_TELLING
+        return np.where(is_told, low, np.nan), np.where(is_told, high, np.nan), error
 
     def _errors(self, centre: Floats) -> tuple[Floats, Floats, Floats]:
         """Return standard errors on the scale of the intervals and on that of the values, and degrees of freedom.
