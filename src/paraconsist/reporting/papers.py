@@ -68,7 +68,9 @@ def paper_values(
     printed = []
     for measure in by_key.keys() & measures.keys():
         values, spec, of_headline = measures[measure], CATALOGUE[measure], by_key[measure]
-        ranked = sorted(of_headline, key=of_headline.__getitem__, reverse=spec.higher_is_better is True)
+        is_best_high = spec.higher_is_better is True  # a model that is always consistent gives a constant answer
+        worth = {model: value * (value < 100.0 or not is_best_high) for model, value in of_headline.items()}
+        ranked = sorted(worth, key=worth.__getitem__, reverse=is_best_high)
         labels = {quantity.key: quantity.symbol for quantity in spec.quantities} | {spec.headline: spec.symbol}
         for key in sorted(by_key, key=lambda key: key != measure):
             of_result = spec.headline if key == measure and key not in values else key
