@@ -428,3 +428,16 @@ def test_files_of_any_name_are_compared(tmp_path: Path) -> None:
     found = pc.compare(tmp_path / "plain.jsonl", tmp_path / "faults.jsonl").to_frame().set_index("measure")
     rate = sum(run["success"] for run in runs) / len(runs)
     assert found.difference["paraphrastic_consistency.accuracy"] == pytest.approx(rate)
+
+
+@pytest.mark.faults
+def test_rows_of_tasks_and_rewards_alone_are_runs():
+    """They were asked for a prediction and gold labels; with a column of anything else they might be other rows."""
+    rows = [{"task": f"t{task}", "success": task % (run + 2) > 0} for task in range(12) for run in range(3)]
+    (scored,) = pc.score(rows).sets.values()
+    (numbered,) = pc.score([{**row, "run": at % 3} for at, row in enumerate(rows)]).sets.values()
+    assert (
+        scored.measures["trajectory_consistency"]["pass_hat_n"]
+        == numbered.measures["trajectory_consistency"]["pass_hat_n"]
+    )
+    refuses("`bucket` must name a column", pc.score, [{**row, "answer": "a"} for row in rows])

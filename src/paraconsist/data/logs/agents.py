@@ -227,11 +227,13 @@ def _read_runs(
 
 
 def runs_of_table(predictions: Predictions, query: SourceOptions, name: str) -> Predictions | None:
-    """Return a table of tasks, rewards and runs or calls as rows of runs; None for any other table."""
+    """Return a table of tasks, rewards and runs, calls or nothing else as rows of runs; None for any other table."""
     table, names = predictions.table, predictions.table.column_names
-    if not len(table) or query.named("prediction") or not _are_runs(names):
+    task, _, reward, _ = _keys(names)
+    if not len(table) or query.named("prediction") or task is None or reward is None:
         return None
-    reward = str(_keys(names)[2])
+    if not _are_runs(names) and not {*names} <= {task, reward, "model"}:
+        return None
     table = table.set_column(names.index(reward), reward, numeric(table[reward]))  # decimals of CSV are text
     return _read_runs(Path(name), query, runs=table.to_pylist())
 
