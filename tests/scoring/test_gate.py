@@ -109,6 +109,7 @@ def test_every_set_that_has_the_quantity():
         ("cp.low >= 0.5", "name a quantity of the results; got 'cp'. Known here: accuracy, "),
         ("acuracy >= 0.5", r"Perhaps accuracy\? Known here: accuracy, "),
         ("P_C >= .75", r"Perhaps pc\? Known here"),
+        ("excess_wording_change < 0.1", "It takes inputs that were asked again: a run with `--repeats`, or"),
         ("semantic > 0", "name a quantity .*Give `measure` semantic_inconsistency"),
         ("change.high < .1", "Give `measure` prediction_change"),  # of the command's own help
         ("pass_hat_3.low >= .8", "Give `measure` prompt_sensitivity"),
