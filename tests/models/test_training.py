@@ -271,6 +271,9 @@ def test_output_folders_are_not_overwritten(files, tmp_path):
     refuses("new or empty folder", train, replace(options, output=tmp_path / "other"))
     refuses("name a folder", train, replace(options, output=tmp_path / "other" / "notes.txt"))
     refuses("folder that can be written", train, replace(options, output=tmp_path / "other" / "notes.txt" / "model"))
+    (tmp_path / "not_a_model").mkdir()
+    refuses("config.json", train, replace(options, model=str(tmp_path / "not_a_model"), output=tmp_path / "new"))
+    assert not (tmp_path / "new" / "training.json").exists()  # else the mended command would meet another training
 
 
 def test_inputs_that_are_cut_are_said_and_warned_of(files, tmp_path):

@@ -99,8 +99,6 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
             return options.output
         with arguments.main_process_first():  # no process writes before all have checked the folder
             pass
-        if here:
-            folder.begin(options, data)
         transformers.set_seed(options.seed)
         classifier = starting_model(options, task, label_names, rows.inputs, multiple_choice=multiple_choice, say=say)
         order = [classifier.label_names.index(name) for name in label_names]
@@ -108,6 +106,8 @@ def train(options: TrainingOptions, *, say: Say = _warn_only) -> Path:
         eval_dataset = None if eval_rows is None else _prepared(classifier, eval_rows, order, say)
         how = {"compute_metrics": _accuracy, "callbacks": [_Watch(options, say)], "eval_dataset": eval_dataset}
         trainer = make_trainer(classifier, arguments, train_rows, **how)
+        if here:  # what is refused above leaves no folder
+            folder.begin(options, data)
         resumed = None
         if state == "interrupted":
             steps = {saved.name.rpartition("-")[2]: saved for saved in folder.checkpoints.glob("checkpoint-*")}
