@@ -5,7 +5,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from helpers.browser import QUICK, in_chromium, quiet
 
@@ -13,6 +15,7 @@ import paraconsist as pc
 from paraconsist.data.options import SourceOptions
 from paraconsist.measures.catalogue import CATALOGUE
 from paraconsist.reporting.page import ReportOptions, load_models, write_report
+from paraconsist.reporting.page.browser import _probabilities
 from paraconsist.reporting.page.figures import report_plots
 from paraconsist.reporting.page.models import Model, Report
 from paraconsist.reporting.page.screen import blocks
@@ -358,3 +361,15 @@ def test_models_are_compared_over_the_rows_that_count_for_both(tmp_path):
     assert "paired over the rows that count for both (4), with" in placed.plot.caption
     assert "4 of 12 rows count for both" in page
     assert "12 common problems" not in page
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 6])
+def test_probabilities_of_up_to_five_classes_are_shown(n_classes):
+    table = pa.table({"probabilities": [[1.0 / n_classes] * n_classes, None, [0.0] * (n_classes - 1) + [1.0]]})
+    found = _probabilities(table)
+    if n_classes > 5:
+        assert found is None
+    else:
+        np.testing.assert_array_equal(
+            found, [[1.0 / n_classes] * n_classes, [np.nan] * n_classes, np.eye(n_classes)[-1]]
+        )
