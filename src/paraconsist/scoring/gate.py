@@ -180,7 +180,7 @@ def check(conditions: tuple[Condition, ...], results: Results, *, allow_degenera
             if spec := SENSITIVITY if _OF_DRAWS.fullmatch(first) and not has_draws else _spec_of(first)[0]:
                 perhaps = f"Give `measure` {spec.name}, which is not measured by default here. "
             if first.startswith(("excess_", "flip_rate")):
-                perhaps = "It takes inputs that were asked again: a run with `--repeats`, or a file's column `--trial`. "
+                perhaps = "It takes inputs that were asked again: a run with `--repeats`, or a column `--trial`. "
             must, got = "name a quantity of the results", condition.quantity
             raise input_error("gate", "condition", must, got=got, remedy=f"{perhaps}Known here: {', '.join(listed)}.")
         for name, (value, reason) in known.items():
