@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -24,8 +23,7 @@ def test_what_nobody_foresaw_has_an_exit_code_of_its_own_and_one_line(command, m
     def fail(*_, **__):
         raise TypeError("no such thing\nand more")
 
-    import_module("paraconsist.reporting.page.models")  # what keeps a name of its own for it
-    monkeypatch.setattr("paraconsist.scoring.sources.open_source", fail)
+    monkeypatch.setattr("paraconsist.reporting.result.open_source", fail)
     code, out, err = command("score", tmp_path / "rows.csv")
     assert (code, out) == (70, "")
     assert err.startswith("error: score met something that nobody foresaw: TypeError: no such thing. ")

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from helpers.errors import refuses
 
+from paraconsist.data.long_format import bucket_ids
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import read_predictions, write_predictions
 from paraconsist.errors import InputError
 from paraconsist.reporting.page import load_models
 from paraconsist.scoring.options import ScoreOptions
-from paraconsist.scoring.sources import bucket_ids
 
 QUICK = ScoreOptions(n_resamples=100)
 FAST = ("--n-resamples", 100)
@@ -128,4 +128,4 @@ def test_the_published_predictions_of_paranlu(data_folder, tmp_path):
         for name, scored in model.sets.items():
             value = scored.measures["paraphrastic_consistency"]["paraphrastic_consistency"]
             assert value == pytest.approx(published[name, model.name], abs=1e-12)
-            assert len(set(bucket_ids(scored.source))) == 250
+            assert len(set(bucket_ids(scored.source.predictions, scored.source.columns.bucket))) == 250
