@@ -273,3 +273,11 @@ def fooling_chance(original: Integers, items: Integers, answers: Integers, n_lab
     influence = np.bincount(items, weights=worth[answers], minlength=n) - variants * float(share @ worth)
     values, broken = 1.0 - unfooled - influence / n_answers, (kept < variants).astype(np.float64)
     return _level(broken, values, np.arange(n), np.ones(n, dtype=np.intp))
+
+
+def fleiss_kappa(alpha: float, n: int) -> float:
+    """Return Fleiss' kappa of n answers to items with equally many each, from their Krippendorff's alpha.
+
+    Fleiss (1971), "Measuring nominal scale agreement among many raters", Psychological Bulletin 76, 378-382.
+    """
+    return 1.0 - (1.0 - alpha) * n / (n - 1.0)

@@ -496,8 +496,8 @@ def half_width(
     """Return the half-width of the measure's interval with B buckets of k paraphrases.
 
     The expected one; with `assurance` the one that this share of studies do not exceed. It is half the length of the
-    interval on the logit scale, which near the ends of a measure's range is longer than a t interval. Where so many
-    studies are so near an end that all their units are at it, it is at least that of their one-sided interval.
+    interval on the logit scale, which near the ends of a measure's range is longer than a t interval. Where too many
+    studies would have all their units at one end, it is at least that of the one-sided interval that these get.
     """
     variance = expected = pilot.variance(paraphrases)
     if assurance is not None:

@@ -27,7 +27,7 @@ from paraconsist._version import __version__
 from paraconsist.errors import check_choice, check_fraction, check_whole, input_error
 from paraconsist.measures.array_types import Integers, Mask
 from paraconsist.measures.buckets import MOST_DRAWN, BucketCounts, CodedColumns, LabelPool, as_generator, partition
-from paraconsist.measures.chance import ChanceLevel, agreement_chance
+from paraconsist.measures.chance import ChanceLevel, agreement_chance, fleiss_kappa
 from paraconsist.measures.intervals import (
     FEW_UNITS,
     NO_SPREAD,
@@ -565,9 +565,10 @@ class Estimates:
             alpha: self.add_corrected(alpha, agreement_chance(counts, pool, pooled=True), groups),
         }
         if counts.size.min() == counts.size.max() > 1:
-            by = pool.size / (pool.size - 1.0)
-            values[kappa], *ends = (1.0 - (1.0 - x) * by for x in (values[alpha], *self.confidence_interval[alpha]))
-            self.put(kappa, ends, by * self.standard_error[alpha], self.n_clusters[alpha], self.design_effect[alpha])
+            known = values[alpha], *self.confidence_interval[alpha]
+            values[kappa], *ends = (fleiss_kappa(x, pool.size) for x in known)
+            error = self.standard_error[alpha] * pool.size / (pool.size - 1.0)
+            self.put(kappa, ends, error, self.n_clusters[alpha], self.design_effect[alpha])
         return values
 
     def stratum(self, hits: Mapping[str, Mask], population: Mask, **rows: Mask) -> Stratum:

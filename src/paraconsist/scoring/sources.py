@@ -409,7 +409,7 @@ def _check_classes(lines: Sequence[ClassLine], sources: Sequence[Source], functi
             answers = known.setdefault(source.name, {})
             ids = bucket_ids(source.predictions, source.columns.bucket)
             for bucket, answer in zip(ids, table["raw_output"].to_pylist(), strict=True):
-                answers[bucket] = answers.get(bucket, set()) | ({answer_key(answer)} if answer is not None else set())
+                answers.setdefault(bucket, set()).update([] if answer is None else [answer_key(answer)])
     models = {name(source.predictions) for source in sources for name in (model_of, public_model)}
     for row, line in enumerate(lines):
         found = [known[source.name].get(line.bucket) for source in sources if _is_about(line.set, source)]

@@ -227,7 +227,7 @@ def _read_runs(
 
 
 def runs_of_table(predictions: Predictions, query: SourceOptions, name: str) -> Predictions | None:
-    """Return a table of tasks, rewards and runs, calls or nothing else as rows of runs; None for any other table."""
+    """Return a table of tasks and rewards, with runs or calls or without other columns, as runs; None for others."""
     table, names = predictions.table, predictions.table.column_names
     task, _, reward, _ = _keys(names)
     if not len(table) or query.named("prediction") or task is None or reward is None:

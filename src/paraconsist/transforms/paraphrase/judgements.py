@@ -22,7 +22,7 @@ from paraconsist.data.tasks import Task, get_task
 from paraconsist.errors import check_whole, input_error
 from paraconsist.files import Json
 from paraconsist.measures.buckets import count_buckets
-from paraconsist.measures.chance import agreement_chance
+from paraconsist.measures.chance import agreement_chance, fleiss_kappa
 from paraconsist.measures.checked import agreement
 from paraconsist.models.training.data import CONTEXT_COLUMNS
 from paraconsist.transforms.sheets import Sheet, even_space, read_sheet, render, write_sheet
@@ -142,7 +142,7 @@ def _agreement(answers: Mapping[str, Mapping[str, bool]], annotators: Sequence[s
     rows, labels = np.repeat(np.arange(len(common)), len(annotators)), np.unique(common, return_inverse=True)[1].ravel()
     no_gold = np.zeros(len(common), dtype=np.intp)
     counts, pool, _ = count_buckets(rows, len(common), labels, no_gold, int(labels.max(initial=0)) + 1)
-    kappa = 1.0 - (1.0 - agreement_chance(counts, pool, pooled=True).corrected) * pool.size / (pool.size - 1.0)
+    kappa = fleiss_kappa(agreement_chance(counts, pool, pooled=True).corrected, pool.size)
     return {"fleiss_kappa": kappa, "cohen_kappa": pairs, "n_common": len(common)}
 
 
