@@ -11,6 +11,7 @@ import paraconsist as pc
 from paraconsist.errors import InputError
 from paraconsist.measures.checked import label_share, rate_among_valid, validity_bounds
 from paraconsist.scoring.checked import read_validity
+from paraconsist.transforms.sheets import read_marks
 
 P_C = "paraphrastic_consistency_unbiased"
 
@@ -208,6 +209,16 @@ def test_other_columns_of_a_sheet_may_hold_anything(tmp_path):
     table = {"bucket_id": [1, 2], "valid": [True, False], "choices": [["x", "y"], None], "from": [{"by": "t5"}, None]}
     pd.DataFrame(table).to_json(tmp_path / "s.jsonl", orient="records", lines=True)
     assert read_validity(tmp_path / "s.jsonl", {}, 0.95).invalid == pytest.approx(0.5)
+
+
+def test_marks_are_read_as_in_the_sheets_of_sets(tmp_path):
+    words = ["ok", "OK ", "valid", "t", "1.0", "x", "invalid", "f", "0.0", "N"]
+    pd.DataFrame({"bucket_id": range(10), "original": "", "perturbed": "", "valid": words}).to_csv(
+        tmp_path / "s.csv", index=False
+    )
+    assert [*read_marks(tmp_path / "s.csv").valid.values()] == [True] * 6 + [False] * 4
+    found = read_validity(tmp_path / "s.csv", {}, 0.95)
+    assert (found.n_labels, found.invalid) == (10, pytest.approx(0.4))
 
 
 def test_what_is_withheld_is_said(command, run, tmp_path):

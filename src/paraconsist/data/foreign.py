@@ -21,6 +21,11 @@ from paraconsist.errors import first_line, input_error
 from paraconsist.files import Json
 
 MAX_YAML = 1_000_000  # bytes
+#: What people write into a sheet for yes and for no, in small letters.
+MARKS = {
+    **dict.fromkeys(("yes", "y", "true", "t", "1", "1.0", "x", "valid", "ok"), True),
+    **dict.fromkeys(("no", "n", "false", "f", "0", "0.0", "invalid"), False),
+}
 _WITHOUT_COMMA = re.compile(r"(?<=['\"])\s+(?=['\"])")  # between texts
 _LONGEST_NUMBER = 400  # characters: every finite float has fewer
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Comparer, get_comparer
+from paraconsist.data.foreign import MARKS
 from paraconsist.data.logs.fields import as_texts
 from paraconsist.data.logs.reading import LogTexts
 from paraconsist.data.predictions import ACCEPTED, VALUE
@@ -51,7 +52,6 @@ Kind = Literal["same", "right"]
 _N_APART = 5_000  # pairs of different problems whose verdicts are counted
 _VAP, _PVAP = "vap_unbiased", "pvap_unbiased"
 Integers = NDArray[np.intp]
-MARKS = {**dict.fromkeys(("yes", "y", "true", "1", "x"), True), **dict.fromkeys(("no", "n", "false", "0"), False)}
 
 
 class Pairs(NamedTuple):

@@ -15,6 +15,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
+from paraconsist.data.foreign import MARKS
 from paraconsist.errors import check_whole, input_error
 from paraconsist.files import replacing
 from paraconsist.transforms.perturbation import sampled
@@ -24,9 +25,6 @@ ITEM_COLUMNS = ("bucket_id", "property", "original", "perturbed", "label", "vali
 
 #: How many pairs Salvatore et al. (2023) had marked.
 SAMPLE_SIZE = 400
-
-_YES = frozenset({"yes", "y", "true", "t", "1", "1.0", "x", "valid", "ok"})
-_NO = frozenset({"no", "n", "false", "f", "0", "0.0", "invalid"})
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,9 @@ class Sheet:
     def yes_or_no(self, place: str, row: Mapping[str, str], column: str) -> bool | None:
         """Read a cell: yes, y, true, 1, x, valid, ok; no, n, false, 0, invalid; or empty (None)."""
         answer = row[column].strip().lower()
-        if answer and answer not in _YES | _NO:
+        if answer and answer not in MARKS:
             raise input_error(self.function, column, "be yes, no or empty", got=row[column], row=place)
-        return answer in _YES if answer else None
+        return MARKS.get(answer)
 
 
 @contextmanager
