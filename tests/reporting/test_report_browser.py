@@ -167,6 +167,24 @@ def test_the_address_holds_the_state_and_links_from_anywhere_lead_to_it(opened):
         assert expected in ids(opened) if expected else not ids(opened)
 
 
+@pytest.mark.faults
+def test_what_an_address_cannot_mean_is_as_if_it_were_not_there(opened, address):
+    """`sort=constructor` ended all scripts of the page; other values gave pages from NaN to NaN, or hid problems."""
+    begin = opened.locator("#found").text_content(), ids(opened)
+    sorts = [f"sort={name}" for name in ("constructor", "__proto__", "hasOwnProperty", "nope", "")]
+    sizes = ["size=abc", "size=0", "size=-5", "size=", "page=abc", "page=-3", "page=1.5", "page=", "show=nope"]
+    ranges = ["original=a,b&paraphrase=1", "original=0.1&paraphrase=0.2", "accuracy=,", "accuracy=0,0.5,1"]
+    for hash in [f"#?{said}" for said in [*sorts, *sizes, *ranges, "__proto__=1"]]:
+        opened.goto("about:blank")
+        opened.goto(address + hash)
+        if "original=0" in hash or "original=a" in hash:
+            assert "Draw a frame" in opened.locator("#sure").text_content(), hash
+        assert (opened.locator("#found").text_content(), ids(opened)) == begin, hash
+        assert opened.locator("#active button").all_text_contents() == ["Download as CSV"], hash
+    opened.evaluate("location.hash = '#?sort=constructor&size=10'")
+    assert (len(ids(opened)), hash_of(opened)) == (10, "#?size=10")
+
+
 _FOLLOW_ALL = """() => [...document.querySelectorAll("a")].map((anchor) => {
   const href = anchor.getAttribute("href") ?? anchor.getAttributeNS("http://www.w3.org/1999/xlink", "href");
   if (!href.startsWith("#?") || anchor.closest("#browser")) return null;

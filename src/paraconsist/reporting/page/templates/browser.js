@@ -26,6 +26,12 @@ const browser = (() => {
     accuracy: "", ids: "", text: "", slices: "", sort: hasSureness ? "sure" : "flips", size: "20", page: "1", bucket: "",
     ...Object.fromEntries(strata.map((name) => [`stratum.${name}`, ""])),
   };
+  const range = /^\d*\.?\d+,\d*\.?\d+$/u;
+  // What these may be in an address; anything else there is the default.
+  const valid = {
+    show: /^(broken|changed|lost|gained|right|depends|wrong|same)$/u, sort: /^(sure|flips|accuracy|swing|size|id)$/u,
+    size: /^[1-9]\d*$/u, page: /^\d+$/u, original: range, paraphrase: range, accuracy: range,
+  };
   let state = { ...defaults };
   let chosen = [];
   let opener = null;  // the link that was followed: coming back finds the focus there again
@@ -61,13 +67,13 @@ const browser = (() => {
 
   // The state as filters ask it; null is no filter.
   function asked() {
-    const range = (text) => { const ends = text.split(",").map(Number); return text !== "" && ends.length === 2 && ends.every((end) => !Number.isNaN(end)) ? ends : null; };
+    const ends = (text) => (text === "" ? null : text.split(",").map(Number));
     return {
       model: state.model === "" ? null : head.models.indexOf(state.model),
       words: state.text.toLowerCase().split(/\s+/u).filter(Boolean),
       ids: state.ids === "" ? null : new Set(state.ids.split(",").map(plain)),
       strata: Object.entries(state).filter(([key, value]) => key.startsWith("stratum.") && value !== "").map(([key, value]) => [key.slice(8), value]),
-      original: range(state.original), paraphrase: range(state.paraphrase), accuracy: range(state.accuracy),
+      original: ends(state.original), paraphrase: ends(state.paraphrase), accuracy: ends(state.accuracy),
       ofRows: ["kind", "before", "after", "original", "paraphrase"].some((key) => state[key] !== "") || ["lost", "gained", "changed"].includes(state.show),
     };
   }
@@ -146,7 +152,7 @@ const browser = (() => {
   };
   function sorted(fitting, query) {
     if (state.sort === "id") return fitting.sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : a.order - b.order));
-    const key = orders[state.sort] || orders[defaults.sort];
+    const key = orders[state.sort];
     const keyed = fitting.map((bucket) => {
       const mine = places(bucket, query.model);
       return [...key((name) => mine.map((place) => bucket[name][place]), bucket), bucket];
@@ -178,7 +184,7 @@ const browser = (() => {
     counted = ofRows;
     const size = Number(state.size);
     lastPage = Math.max(0, Math.ceil(chosen.length / size) - 1);
-    const page = Math.min(Math.max(0, Number(state.page) - 1 || 0), lastPage);
+    const page = Math.min(Math.max(0, Number(state.page) - 1), lastPage);
     state.page = String(page + 1);
     const shown = chosen.slice(page * size, (page + 1) * size);
     list.replaceChildren(...shown.map(article));
@@ -299,8 +305,8 @@ const browser = (() => {
     return `#?${new URLSearchParams(pairs)}`;
   }
   function read(hash) {
-    const pairs = [...new URLSearchParams(hash.slice(2))];
-    return { ...defaults, slices: state.slices, ...Object.fromEntries(pairs.filter(([key]) => Object.hasOwn(defaults, key) || key.startsWith("stratum."))) };
+    const pairs = [...new URLSearchParams(hash.slice(2))].filter(([key, value]) => (Object.hasOwn(valid, key) ? valid[key].test(value) : Object.hasOwn(defaults, key) || key.startsWith("stratum.")));
+    return { ...defaults, slices: state.slices, ...Object.fromEntries(pairs) };
   }
   function remember(how) {
     try { history[how]({ browser: true }, "", link(state)); } catch { /* a frame without an address of its own */ }
