@@ -90,6 +90,24 @@ def test_without_gold_no_answer_is_called_wrong(chromium, tmp_path):
         assert "plan PREDICTIONS --measure wording_change" in page.locator("main").text_content()
 
 
+@pytest.mark.faults
+def test_what_is_taken_along_says_how_many_rows_it_lacks(chromium, tmp_path):
+    """The page holds the first hundred rows of a problem; CSV, Markdown and JSON said nothing of the others."""
+    answers = [(bucket, f"{k % 2}", f"Wording {k}?") for bucket, n in (("long", 103), ("short", 2)) for k in range(n)]
+    frame = pd.DataFrame(answers, columns=["bucket_id", "prediction", "question"])
+    pc.score(frame, same="text").report(tmp_path / "page.html")
+    with quiet(chromium, (tmp_path / "page.html").as_uri()) as page:
+        exports = page.evaluate("buckets.all.map((one) => [one.id, exporting.asJson(one), exporting.asMarkdown(one)])")
+        long, short = (next(rest for name, *rest in exports if name == wanted) for wanted in ("long", "short"))
+        assert (json.loads(long[0])["more_rows"], len(json.loads(long[0])["rows"])) == (3, 100)
+        assert long[1].endswith("\n\nand 3 rows more\n")
+        assert "more" not in "".join(short)
+        button = page.locator("#active button")
+        assert button.text_content() == "Download as CSV without 3 rows that this page lacks"
+        page.get_by_label("text ( / )").fill("short")
+        playwright.expect(button.first).to_have_text("Download as CSV")
+
+
 def test_worst_first_then_sorted_and_filtered(opened):
     assert ids(opened)[0] == "half"
     assert len(ids(opened)) == 20

@@ -248,7 +248,8 @@ const browser = (() => {
       return button;
     });
     if (chosen.length) {
-      const button = element("button", { type: "button", text: "Download as CSV" });
+      const nMore = chosen.reduce((sum, bucket) => sum + (bucket.more || 0), 0);
+      const button = element("button", { type: "button", text: `Download as CSV${nMore ? ` without ${n(nMore, "row")} that this page lacks` : ""}` });
       button.addEventListener("click", () => csv.save(exporting.csvOf(chosen), "buckets.csv"));
       drop.push(button);
     }
