@@ -90,6 +90,17 @@ def test_there_are_three_things_to_do_the_most_urgent_first(tmp_path):
     assert len(block.examples) == len({example.href for example in block.examples}) <= block.n_flips
 
 
+@pytest.mark.faults
+def test_problems_that_are_always_wrong_are_not_said_to_agree(tmp_path):
+    """Below "7 of 10 problems change" stood "the 2 problems whose answers do not agree": those right in some."""
+    answers = {f"b{i}": "aab" if i < 2 else "bcb" if i < 7 else "aaa" for i in range(10)}
+    made = [(bucket, "a", letter) for bucket, letters in answers.items() for letter in letters]
+    pd.DataFrame(made, columns=["bucket_id", "label", "prediction"]).to_csv(tmp_path / "mine.csv", index=False)
+    (block,), _ = screen(tmp_path / "mine.csv")
+    assert block.sentence.endswith("7 of 10 problems change.")
+    assert block.steps[0].words == "Read the 2 problems right in some wordings, wrong in others"
+
+
 def test_without_gold_labels_problems_keep_their_answer_or_change_it(tmp_path):
     made = [{key: value for key, value in row.items() if key not in ("label", "allowed_labels")} for row in rows(MANY)]
     pq.write_table(pa.Table.from_pylist(made), tmp_path / "mine.parquet")
