@@ -530,6 +530,18 @@ def test_print_is_light_and_open_and_has_the_ten_worst_buckets(chromium, address
         assert page.locator("#filters").is_hidden()
 
 
+@pytest.mark.faults
+def test_on_paper_links_with_filters_lead_to_the_list(opened):
+    """Chromium looked for each of them, which have no place on the page, for every sheet: minutes for 60 models."""
+    hrefs = """() => [...document.querySelectorAll("a")].map((anchor) => anchor.getAttribute("href"))"""
+    on_screen = opened.evaluate(hrefs)
+    opened.evaluate(f"() => window.addEventListener('beforeprint', () => {{ window.onPaper = ({hrefs})(); }})")
+    opened.pdf()
+    expected = ["#browser" if href.startswith("#?") else href for href in on_screen]
+    assert opened.evaluate("window.onPaper") == expected != on_screen
+    assert opened.evaluate(hrefs) == on_screen
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_needs_no_scrolling_sideways_and_text_has_contrast(chromium, address, scheme):
     with quiet(chromium, address, viewport={"width": 390, "height": 844}, color_scheme=scheme) as page:

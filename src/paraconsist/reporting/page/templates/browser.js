@@ -356,6 +356,13 @@ const browser = (() => {
     opener = null;
   });
 
+  // For every sheet of paper a browser searches the page for the place of every link: those with filters have none.
+  const printed = new Map();
+  window.addEventListener("beforeprint", () => {
+    for (const anchor of document.querySelectorAll("a[href^='#?']")) { printed.set(anchor, anchor.getAttribute("href")); anchor.setAttribute("href", "#browser"); }
+  });
+  window.addEventListener("afterprint", () => { for (const [anchor, href] of printed) anchor.setAttribute("href", href); printed.clear(); });
+
   function turn(where, { focus } = {}) {
     const before = Number(state.page);
     const next = { first: 1, previous: before - 1, next: before + 1, last: lastPage + 1 }[where];
