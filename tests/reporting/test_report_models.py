@@ -21,6 +21,7 @@ from paraconsist.reporting.page.aligned import align
 from paraconsist.reporting.page.figures import report_plots
 from paraconsist.reporting.page.models import Report, set_apart
 from paraconsist.reporting.page.screen import blocks, title
+from paraconsist.reporting.plots import inline_svg
 
 FAST = ("--n-resamples", "300")
 
@@ -203,6 +204,20 @@ def test_sets_of_one_config_have_lines_of_their_own(tmp_path):
     (plot,) = (placed.plot for placed in report_plots(report) if placed.section == "inconsistency")
     assert "symmetric org/a:default: 50.0 %" in plot.description
     assert "symmetric org/b:default: 66.7 %" in plot.description
+
+
+@pytest.mark.faults
+def test_the_csv_of_broken_rules_has_whole_names_of_sets(tmp_path):
+    """Where their ends tell sets apart, only these stood there, as below the figure."""
+    rows = {"bucket_id": [i // 2 for i in range(24)], "role": ["original", "swap"] * 12, "label": ["x"] * 24}
+    pd.DataFrame({**rows, "prediction": ["x", "x", "x", "y"] * 6}).to_csv(tmp_path / "a.csv", index=False)
+    report = Report(load_models([tmp_path / "a.csv"] * 2, names=["m", "m"], sets=["org/a:one", "org/b:two"]))
+    (plot,) = (placed.plot for placed in report_plots(report) if placed.section == "inconsistency")
+    lines = [json.loads(unescape(line)) for line in re.findall('data-row="(.*?)"', inline_svg(plot))]
+    assert [(line["measure"], line["set"], line["model"]) for line in lines] == [
+        ("symmetric_inconsistency", "org/a:one", "m"),
+        ("symmetric_inconsistency", "org/b:two", "m"),
+    ]
 
 
 def test_the_extent_of_a_plot_is_of_models_whose_consistency_means_something(tmp_path):

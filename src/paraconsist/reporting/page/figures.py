@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
 from operator import itemgetter
@@ -295,7 +295,9 @@ def _inconsistencies(by_model: ByModel) -> Iterator[Placed]:
     for spec in rates_of(measures_of(by_model)):
         for name, model, scored, values in results_of(by_model, spec.name):
             href = link(set=name, model=model, show="broken")
-            lines += (line := _line(spec.short, labels[name], model, values, spec.headline, href))
+            of = {"measure": spec.name, "set": name, "model": model}
+            line = [replace(one, of=of) for one in _line(spec.short, labels[name], model, values, spec.headline, href)]
+            lines += line
             able += [] if scored.degenerate else line
     if lines:
         symbol = common_symbol(rates_of(measures_of(by_model)))
