@@ -460,7 +460,7 @@ const browser = (() => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape" && event.target === search) { event.preventDefault(); empty(); go(list.firstChild); return; }
     if (event.target.closest && event.target.closest("input, select, textarea")) return;
-    const inside = event.target.closest && event.target.closest("#list");
+    const inside = event.target.matches && event.target.matches("#list > .bucket");  // a long text in it scrolls by arrows
     const act = {
       ...(letters ? { j: () => move(1), k: () => move(-1), n: () => turn("next", { focus: "first" }), p: () => turn("previous", { focus: "first" }),
       "/": () => { search.focus(); search.select(); }, d: () => removed.click(), "?": () => { keys.open = !keys.open; keys.scrollIntoView({ block: "nearest" }); } } : {}),
