@@ -85,6 +85,26 @@ def test_a_kind_of_most_rewordings_is_no_finding_and_rare_is_defined(tmp_path):
     assert any("Rare is a word in at most 1 % of this set's problems" in note for note in view.notes)
 
 
+def test_a_kind_that_keeps_answers_has_no_examples_of_flips(tmp_path):
+    table = pq.read_table(write_set(tmp_path / "a.parquet"))
+    answers = [one if i % 4 == 0 else 1 - one for i, one in enumerate(table["prediction"].to_pylist())]
+    pq.write_table(table.set_column(4, "prediction", pa.array(answers)), tmp_path / "a.parquet")
+    _, view = edits(tmp_path / "a.parquet")
+    (examples,) = (examples for sentence, _, examples in view.sentences if "negation" in sentence)
+    assert examples == ()
+
+
+def test_notes_name_the_comparison_that_was_made(tmp_path):
+    texts = (*TEXTS[:2], "The {} isn't on the table.", *TEXTS[2:])
+    table = pq.read_table(write_set(tmp_path / "a.parquet", texts=texts))
+    kept = [i for i in range(len(table)) if i % 5 in ((0, 1, 2) if i // 5 % 2 else (0, 3, 4))]
+    pq.write_table(table.take(kept), tmp_path / "a.parquet")  # a problem has negations, or none
+    found, view = edits(tmp_path / "a.parquet")
+    assert not any(effect.within_buckets for effect in found.effects["a"].effects)
+    assert not any("with the other wordings of the same problem" in note for note in view.notes)
+    assert any(note.startswith("Compared over all problems") and "negation" in note for note in view.notes)
+
+
 def test_several_models_are_taken_together_and_shown_one_by_one(tmp_path):
     found, view = edits(*(write_set(tmp_path / f"{name}.parquet", seed=seed) for seed, name in enumerate("ab")))
     (negation,) = (one for one in found.effects[""].effects if one.kind == "negation")
