@@ -1,7 +1,7 @@
 // Filters, sorting, pages and keys of the flip browser. Its state stands in the page's address, as `browser.link` of
 // browser.py writes it: #?set=…&model=…&show=…&stratum.NAME=…, without what is the default.
 const browser = (() => {
-  const { element, head, all } = buckets;
+  const { element, button, head, all } = buckets;
   const [form, found, active, slices, names, list, pages, keys] = ["filters", "found", "active", "slices", "names", "list", "pages", "keys"].map((id) => document.getElementById(id));
   const areRuns = all.length > 0 && all.every((bucket) => bucket.r[0][0] === "run");
   const [unit, each, another] = areRuns ? ["task", "run", "another run"] : ["problem", "wording", "a rewording"];
@@ -190,9 +190,9 @@ const browser = (() => {
     list.replaceChildren(...shown.map(article));
     names.replaceChildren(...shown.map((bucket, i) => {
       const [place, ...others] = places(bucket, asked().model);  // of several models the marks would be of none
-      const button = element("button", { type: "button" }, element("bdi", { text: bucket.id }), others.length ? null : buckets.marks(bucket, place));
-      button.addEventListener("click", () => go(list.children[i]));
-      return button;
+      const made = button("", () => go(list.children[i]));
+      made.append(element("bdi", { text: bucket.id }), ...(others.length ? [] : [buckets.marks(bucket, place)]));
+      return made;
     }));
     names.hidden = shown.length < 2;
     if (list.firstChild) list.firstChild.tabIndex = 0;
@@ -223,9 +223,7 @@ const browser = (() => {
     box.addEventListener("change", () => marking.set(bucket, box.checked));
     const actions = element("span", { class: "actions" }, element("a", { href: link({ ...set, bucket: bucket.id }), text: "link" }));
     for (const [text, format] of [["copy as Markdown", "asMarkdown"], ["copy as JSON", "asJson"]]) {
-      const button = element("button", { type: "button", text });
-      button.addEventListener("click", () => exporting.copy(exporting[format](bucket), button));
-      actions.append(button);
+      actions.append(button(text, (pressed) => exporting.copy(exporting[format](bucket), pressed)));
     }
     actions.append(element("label", {}, box, bucket.r[0][0] === "run" ? "leave out" : "not a paraphrase"));
     const record = element("details", { class: "record" }, element("summary", { text: "Raw record" }));
@@ -242,25 +240,21 @@ const browser = (() => {
       original: () => `gold label on the original ${percent(state.original)} %`, paraphrase: () => `gold label on a rewording ${percent(state.paraphrase)} %`,
       accuracy: () => `rewordings right ${percent(state.accuracy)} %`,
     };
-    const drop = Object.keys(texts).filter((key) => state[key] !== "").map((key) => {
-      const button = element("button", { type: "button", text: `${texts[key]()} ✕`, "aria-label": `drop the filter: ${texts[key]()}` });
-      button.addEventListener("click", () => { change({ [key]: "" }); found.focus({ preventScroll: true }); });
-      return button;
-    });
+    const drop = Object.keys(texts).filter((key) => state[key] !== "").map((key) => button(`${texts[key]()} ✕`, () => {
+      change({ [key]: "" });
+      found.focus({ preventScroll: true });
+    }, { "aria-label": `drop the filter: ${texts[key]()}` }));
     if (chosen.length) {
       const nMore = chosen.reduce((sum, bucket) => sum + (bucket.more || 0), 0);
-      const button = element("button", { type: "button", text: `Download as CSV${nMore ? ` without ${n(nMore, "row")} that this page lacks` : ""}` });
-      button.addEventListener("click", () => csv.save(exporting.csvOf(chosen), "buckets.csv"));
-      drop.push(button);
+      const lacks = nMore ? ` without ${n(nMore, "row")} that this page lacks` : "";
+      drop.push(button(`Download as CSV${lacks}`, () => csv.save(exporting.csvOf(chosen), "buckets.csv")));
     }
     const filters = Object.entries(state).filter(([key, value]) => !["sort", "size", "page", "bucket", "slices"].includes(key) && value !== (defaults[key] ?? ""));
     if (filters.length) {
-      const button = element("button", { type: "button", text: "Clear all filters" });
-      button.addEventListener("click", () => { change({ ...defaults, sort: state.sort, size: state.size, slices: state.slices }); found.focus({ preventScroll: true }); });
+      const clear = button("Clear all filters", () => { change({ ...defaults, sort: state.sort, size: state.size, slices: state.slices }); found.focus({ preventScroll: true }); });
       const name = element("input", { "aria-label": "name of the slice", value: filters.map(([key, value]) => (key === "ids" ? `some ${unit}s` : value)).join(", ") });
-      const save = element("button", { type: "button", text: "Save as a slice" });
-      save.addEventListener("click", () => keep([...saved().filter(([other]) => other !== name.value), [name.value, String(new URLSearchParams(filters))]]));
-      drop.push(button, element("span", {}, name, save));
+      const save = button("Save as a slice", () => keep([...saved().filter(([other]) => other !== name.value), [name.value, String(new URLSearchParams(filters))]]));
+      drop.push(clear, element("span", {}, name, save));
     }
     active.replaceChildren(...drop);
     active.hidden = drop.length === 0;
@@ -291,8 +285,7 @@ const browser = (() => {
     const of = (what, model) => (head.models.length > 1 ? `${what}, ${model}` : what);
     const heads = [`${unit}s`, ...head.models.flatMap((model) => ofShown(["consistency (P_C)", "right", rule]).map((what) => of(what, model)))];
     const lines = saved().map(([name, filters]) => {
-      const drop = element("button", { type: "button", text: "✕", "aria-label": `forget the slice ${name}` });
-      drop.addEventListener("click", () => { keep(saved().filter(([other]) => other !== name)); found.focus({ preventScroll: true }); });
+      const drop = button("✕", () => { keep(saved().filter(([other]) => other !== name)); found.focus({ preventScroll: true }); }, { "aria-label": `forget the slice ${name}` });
       const lead = element("th", { scope: "row" }, drop, " ", element("a", { href: `#?${filters}`, text: name }));
       return element("tr", {}, lead, ...measured(filters).map((value) => number("td", value)));
     });
@@ -448,10 +441,10 @@ const browser = (() => {
     if (columns) form.append(element("p", { class: "note", text: `With too many values to choose from: ${columns}. The search does not look there.` }));
     form.addEventListener("submit", (event) => event.preventDefault());
     form.hidden = false;
-    for (const [where, text] of [["first", "First"], ["previous", "Previous"]]) pages.append(element("button", { type: "button", "data-go": where, text }));
-    pages.append(element("output"));
-    for (const [where, text] of [["next", "Next"], ["last", "Last"]]) pages.append(element("button", { type: "button", "data-go": where, text }));
-    pages.addEventListener("click", (event) => { const where = event.target.dataset && event.target.dataset.go; if (where) turn(where); });
+    for (const text of ["First", "Previous", "", "Next", "Last"]) {
+      const where = text.toLowerCase();
+      pages.append(text ? button(text, () => turn(where), { "data-go": where }) : element("output"));
+    }
     document.addEventListener("keydown", (event) => press(event, search, removed, empty, letters.checked));
   }
   const KEYS = "paraconsist-letters";
