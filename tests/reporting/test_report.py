@@ -282,6 +282,9 @@ def test_a_run_is_scored_from_its_predictions_with_the_options_of_its_results(tm
     page = text_of(report(tmp_path, run)[0])
     assert "not known here: odd" in page
     assert "level:0.8|" in page  # a measure of a plug-in made all intervals 95 %
+    saved["toy:set"]["options"]["renormalize"] = True
+    (run / "results.json").write_text(json.dumps(saved))
+    assert load_models([run], QUICK)[0].sets["toy:set"].options.renormalize
     saved["toy:set"]["n_rows"] = 7
     (run / "results.json").write_text(json.dumps(saved))
     page = text_of(report(tmp_path, run)[0])

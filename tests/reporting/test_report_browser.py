@@ -459,6 +459,8 @@ def test_a_bucket_shows_answers_and_differences(opened):
     assert "weakener (wrong)" in answers.nth(0).text_content()
     assert "⇄ changed" in answers.nth(0).text_content()
     assert "strengthener (right)" in answers.nth(1).text_content()
+    of_gold = "[0, 1].map((answer) => buckets.sureness([answer, -1, 250], 1))"  # a probability of the gold label alone
+    assert opened.evaluate(of_gold) == [0.75, 0.25]
     assert opened.evaluate("[[0, 1], [0]].map((golds) => buckets.isRight([1], golds))") == [True, False]
     assert half.locator("tbody tr").nth(3).locator("ins").all_text_contents() == ["naps"]
     left_out = half.locator("tbody tr").nth(3).locator("del").first

@@ -132,6 +132,23 @@ def test_wordings_without_an_original_flip_too_one_pair_a_problem_the_surest_fir
     assert sure == sorted(sure, reverse=True)
 
 
+def test_a_flip_in_long_texts_comes_after_one_that_is_less_sure(tmp_path):
+    made = rows({"long": "10", "short": "10"})
+    for row in made[:2]:
+        row["update"] += " And so on." * 30
+        row["probabilities"] = [0.05, 0.95] if row["prediction"] else [0.95, 0.05]
+    pq.write_table(pa.Table.from_pylist(made), tmp_path / "mine.parquet")
+    (block,), _ = screen(tmp_path / "mine.parquet")
+    assert [example.href for example in block.examples] == ["#?bucket=short", "#?bucket=long"]
+
+
+def test_a_flip_is_shown_from_shortly_before_its_texts_differ(tmp_path):
+    made = [row | {"update": "word " * 100 + end} for row, end in zip(rows({"b": "10"}), ("dog", "cat"), strict=True)]
+    pq.write_table(pa.Table.from_pylist(made), tmp_path / "mine.parquet")
+    (block,), _ = screen(tmp_path / "mine.parquet")
+    assert [text for text, *_ in block.examples[0].rows] == [f"… {'word ' * 15}{end}" for end in ("dog", "cat")]
+
+
 @pytest.mark.parametrize("has_originals", [True, False])
 def test_without_gold_labels_no_answer_of_a_flip_is_right_or_wrong(tmp_path, has_originals):
     gone = {"label", "allowed_labels", *(() if has_originals else ("role",))}
