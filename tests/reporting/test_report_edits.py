@@ -85,6 +85,14 @@ def test_a_kind_of_most_rewordings_is_no_finding_and_rare_is_defined(tmp_path):
     assert any("Rare is a word in at most 1 % of this set's problems" in note for note in view.notes)
 
 
+def test_a_kind_of_just_three_fifths_of_rewordings_may_be_a_finding(tmp_path):
+    texts = (*TEXTS[:2], "The {} isn't on the table.", "The {} is never on the table.", *TEXTS[2:])
+    found, view = edits(write_set(tmp_path / "a.parquet", texts=texts))
+    (negation,) = (one for one in found.effects["a"].effects if one.kind == "negation")
+    assert (negation.n_with, negation.n_without) == (90, 60)
+    assert [sentence for sentence, *_ in view.sentences if "negation" in sentence]
+
+
 def test_a_kind_that_keeps_answers_has_no_examples_of_flips(tmp_path):
     table = pq.read_table(write_set(tmp_path / "a.parquet"))
     answers = [one if i % 4 == 0 else 1 - one for i, one in enumerate(table["prediction"].to_pylist())]
@@ -117,6 +125,16 @@ def test_several_models_are_taken_together_and_shown_one_by_one(tmp_path):
     assert "model" not in view.table.rows[0][0].link
     (plot,) = edit_plots([found])
     assert plot.plot.description.count("negation") == 2
+
+
+def test_examples_are_first_those_that_flip_most_models(tmp_path):
+    paths = [write_set(tmp_path / f"{name}.parquet") for name in "ab"]
+    table = pq.read_table(paths[1])
+    answers = [1 - int(i % 2 == 1 and i // 4 % 5 == 0) for i in range(len(table))]  # where other wordings flip too
+    pq.write_table(table.set_column(4, "prediction", pa.array(answers)), paths[1])
+    _, view = edits(*paths)
+    (examples,) = (examples for sentence, _, examples in view.sentences if "negation" in sentence)
+    assert [href.rpartition("bucket=")[2] for *_, href in examples] == ["b5", "b10", "b15"]
 
 
 def test_rows_that_a_model_lacks_are_left_out_of_its_numbers(tmp_path):
