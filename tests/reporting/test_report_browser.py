@@ -108,6 +108,12 @@ def test_what_is_taken_along_says_how_many_rows_it_lacks(chromium, tmp_path):
         playwright.expect(button.first).to_have_text("Download as CSV")
 
 
+def test_ids_stand_in_the_place_of_texts_that_are_not_at_hand(chromium, tmp_path):
+    address = write_page(tmp_path, write_run(tmp_path / "run", texts=False, answers={"half": "110"}))
+    with quiet(chromium, address) as page:
+        assert page.locator("#list .text").all_text_contents() == ["half.0", "half.1", "half.2"]
+
+
 def test_worst_first_then_sorted_and_filtered(opened):
     assert ids(opened)[0] == "half"
     assert len(ids(opened)) == 20

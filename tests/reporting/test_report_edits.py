@@ -137,6 +137,16 @@ def test_examples_are_first_those_that_flip_most_models(tmp_path):
     assert [href.rpartition("bucket=")[2] for *_, href in examples] == ["b5", "b10", "b15"]
 
 
+def test_groups_that_cut_problems_apart_are_not_resampled(tmp_path):
+    path = write_set(tmp_path / "a.parquet", role="negation")
+    table, intervals = pq.read_table(path), []
+    numbers = range(len(table))
+    for groups in ([i // 8 for i in numbers], [i % 4 // 2 for i in numbers], [i // 4 for i in numbers]):
+        pq.write_table(table.append_column("group_id", pa.array([f"g{group}" for group in groups])), path)
+        intervals.append([effect.confidence_interval for effect in edits(path)[0].effects["a"].effects])
+    assert intervals[0] != intervals[1] == intervals[2]  # as if each problem were a group
+
+
 def test_rows_that_a_model_lacks_are_left_out_of_its_numbers(tmp_path):
     found, _ = edits(write_set(tmp_path / "a.parquet"), write_set(tmp_path / "b.parquet", drop=4))
     sizes = [
