@@ -283,6 +283,9 @@ def test_what_is_filtered_can_be_taken_along_and_hits_are_marked(opened, tmp_pat
     playwright.expect(opened.locator("#list .bucket")).to_have_count(2)
     assert {hit.lower() for hit in opened.locator("#list mark").all_text_contents()} == {"dog", "is"}
     assert opened.locator("#list .text").first.text_content() == "A dog sleeps on the mat. "
+    opened.get_by_label("text ( / )").fill("mat.")
+    playwright.expect(opened.locator("#list mark").first).to_have_text("mat.")
+    assert {*opened.locator("#list mark").all_text_contents()} == {"mat."}  # and in "the mat a dog" none
 
 
 def test_focus_stays_single_letters_can_be_turned_off_and_marks_differ_without_colour(opened):
@@ -465,6 +468,8 @@ def test_a_bucket_shows_answers_and_differences(opened):
     assert "weakener (wrong)" in answers.nth(0).text_content()
     assert "⇄ changed" in answers.nth(0).text_content()
     assert "strengthener (right)" in answers.nth(1).text_content()
+    facts = """(kinds) => buckets.render({ ...buckets.all[0], st: [kinds] }).querySelector(".facts").textContent"""
+    assert [opened.evaluate(facts, kinds).endswith(" · kind odd") for kinds in ([1], [0, 1])] == [True, False]
     of_gold = "[0, 1].map((answer) => buckets.sureness([answer, -1, 250], 1))"  # a probability of the gold label alone
     assert opened.evaluate(of_gold) == [0.75, 0.25]
     assert opened.evaluate("[[0, 1], [0]].map((golds) => buckets.isRight([1], golds))") == [True, False]

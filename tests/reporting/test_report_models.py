@@ -206,6 +206,22 @@ def test_sets_of_one_config_have_lines_of_their_own(tmp_path):
     assert "symmetric org/b:default: 66.7 %" in plot.description
 
 
+def test_the_title_is_of_all_sets_of_one_model_whoever_has_them(tmp_path):
+    rows = {"bucket_id": [i // 2 for i in range(24)], "label": ["x"] * 24}
+    for name, prediction in (("half", "xxxy"), ("fourth", "xxxxxxxy"), ("again", "xxyx")):
+        answers = list(prediction * (24 // len(prediction)))
+        pd.DataFrame({**rows, "prediction": answers}).to_csv(tmp_path / f"{name}.csv", index=False)
+
+    def of(*names, models):
+        report = Report(load_models([tmp_path / f"{name}.csv" for name in names], names=models, sets=names))
+        return title(report, blocks(report)), [item.name for item in report.distinct]
+
+    assert of("half", "fourth", models=["m", "m"])[0].endswith(" from m 25.0 to 50.0 % of the time, by set")
+    assert of("half", "again", models=["m", "m"])[0].endswith(" from m 50.0 % of the time, on every set")
+    said = "2 models on 2 sets: how consistent are they?"
+    assert of("half", "fourth", models=["m", "n"]) == (said, ["half", "fourth"])
+
+
 @pytest.mark.faults
 def test_the_csv_of_broken_rules_has_whole_names_of_sets(tmp_path):
     """Where their ends tell sets apart, only these stood there, as below the figure."""
