@@ -505,3 +505,12 @@ def test_a_change_between_wordings_below_the_noise_is_not_above_it(tmp_path):
     run.score(same="text").report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "(decoding); the change between wordings is not above that." in page
+
+
+def test_groups_of_models_are_drawn_only_where_they_are_few(tmp_path):
+    runs = [write_run(tmp_path / f"m{i}", answers={b: a[i:] + a[:i] for b, a in MANY.items()}) for i in range(3)]
+    (block,), _ = screen(*runs)
+    assert {len(bar.groups) for bar in block.bars} == {1}
+    with patch("paraconsist.reporting.page.screen._MOST_GROUPS", 0):
+        (block,), _ = screen(*runs)
+    assert {len(bar.groups) for bar in block.bars} == {0}
