@@ -469,7 +469,7 @@ def test_a_bucket_shows_answers_and_differences(opened):
     assert "⇄ changed" in answers.nth(0).text_content()
     assert "strengthener (right)" in answers.nth(1).text_content()
     facts = """(kinds) => buckets.render({ ...buckets.all[0], st: [kinds] }).querySelector(".facts").textContent"""
-    assert [opened.evaluate(facts, kinds).endswith(" · kind odd") for kinds in ([1], [0, 1])] == [True, False]
+    assert ["kind " in opened.evaluate(facts, kinds) for kinds in ([1], [0, 1])] == [True, False]
     of_gold = "[0, 1].map((answer) => buckets.sureness([answer, -1, 250], 1))"  # a probability of the gold label alone
     assert opened.evaluate(of_gold) == [0.75, 0.25]
     assert opened.evaluate("[[0, 1], [0]].map((golds) => buckets.isRight([1], golds))") == [True, False]
