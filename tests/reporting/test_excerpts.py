@@ -53,3 +53,9 @@ def test_boundaries_are_before_letters(texts, place):
         assert 0 <= cut <= min(place, len(text))
         after = text[cut : cut + 1]
         assert cut in (0, len(text)) or after not in ("\u0301", "\u094d", "\u093f", "\u200d", "🏽", "ำ")
+
+
+def test_no_word_of_up_to_forty_letters_and_no_line_break_is_cut():
+    text = "one " + "x" * 60
+    assert [boundary(text, place) for place in (20, 43, 44)] == [4, 4, 44]
+    assert boundary("a\r\nb", 2) == 1

@@ -121,9 +121,9 @@ def test_columns_of_many_values_do_not_vanish_and_labels_are_called_by_name(tmp_
     answers = {f"b{i}": "101" for i in range(250)}
     table = pa.Table.from_pylist([row | {"label": int(row["bucket_id"][1:]) % 2} for row in rows(answers)])
     buckets = [int(bucket[1:]) for bucket in table["bucket_id"].to_pylist()]
-    many = {"thirty": [f"v{b % 30}" for b in buckets], "each": [f"v{b}" for b in buckets]}
-    for name, values in many.items():
-        table = table.append_column(name, pa.array(values))
+    many = {"thirty": 30, "most": 200, "more": 201, "each": 250}
+    for name, n_values in many.items():
+        table = table.append_column(name, pa.array([f"v{b % n_values}" for b in buckets]))
     write_predictions(tmp_path / "many.parquet", table, {"set": "toy:set", "label_names": ["weakener", "strengthener"]})
     scores = pc.score(tmp_path / "many.parquet", stratum=["thirty"], n_resamples=200)
     assert "thirty has 30 values, more than the 20 that results are broken down by" in scores.sets["toy:set"].warnings
@@ -132,8 +132,8 @@ def test_columns_of_many_values_do_not_vanish_and_labels_are_called_by_name(tmp_
     assert changed["toy:set"][entry.name]["by_stratum"]["label"].keys() == {"weakener", "strengthener"}
     page, _ = report(tmp_path, tmp_path / "many.parquet")
     described = data_of(page)["head"]["sets"][0]
-    assert {name: len(values) for name, values in described["strata"]} == {"kind": 2, "thirty": 30}
-    assert described["tooMany"] == [["each", 250]]
+    assert {name: len(values) for name, values in described["strata"]} == {"kind": 2, "thirty": 30, "most": 200}
+    assert described["tooMany"] == [["more", 201], ["each", 250]]
 
 
 @pytest.mark.parametrize("spaces", [True, False])
@@ -282,6 +282,9 @@ def test_a_run_is_scored_from_its_predictions_with_the_options_of_its_results(tm
     page = text_of(report(tmp_path, run)[0])
     assert "not known here: odd" in page
     assert "level:0.8|" in page  # a measure of a plug-in made all intervals 95 %
+    saved["toy:set"]["options"]["renormalize"] = True
+    (run / "results.json").write_text(json.dumps(saved))
+    assert load_models([run], QUICK)[0].sets["toy:set"].options.renormalize
     saved["toy:set"]["n_rows"] = 7
     (run / "results.json").write_text(json.dumps(saved))
     page = text_of(report(tmp_path, run)[0])

@@ -86,6 +86,8 @@ def test_answers_are_text_whatever_they_hold(chromium, tmp_path):
         hostile = page.locator('[aria-label="problem hostile"] .answers')
         assert hostile.locator("script").count() == 0
         assert "<script>document.title = 'run'</script>" in hostile.text_content()
+        hostile.locator("li.text > [tabindex]").first.press("ArrowDown")  # which scrolls it, and leads to no other
+        assert page.evaluate("document.activeElement.matches('li.text > span')")
         names = page.locator('[aria-label="problem names"]')
         assert "constructor (2)" in names.locator(".class.right").text_content()
         names.get_by_label("Merge __proto__").select_option(label="constructor")

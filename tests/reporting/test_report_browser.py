@@ -90,6 +90,30 @@ def test_without_gold_no_answer_is_called_wrong(chromium, tmp_path):
         assert "plan PREDICTIONS --measure wording_change" in page.locator("main").text_content()
 
 
+@pytest.mark.faults
+def test_what_is_taken_along_says_how_many_rows_it_lacks(chromium, tmp_path):
+    """The page holds the first hundred rows of a problem; CSV, Markdown and JSON said nothing of the others."""
+    answers = [(bucket, f"{k % 2}", f"Wording {k}?") for bucket, n in (("long", 103), ("short", 2)) for k in range(n)]
+    frame = pd.DataFrame(answers, columns=["bucket_id", "prediction", "question"])
+    pc.score(frame, same="text").report(tmp_path / "page.html")
+    with quiet(chromium, (tmp_path / "page.html").as_uri()) as page:
+        exports = page.evaluate("buckets.all.map((one) => [one.id, exporting.asJson(one), exporting.asMarkdown(one)])")
+        long, short = (next(rest for name, *rest in exports if name == wanted) for wanted in ("long", "short"))
+        assert (json.loads(long[0])["more_rows"], len(json.loads(long[0])["rows"])) == (3, 100)
+        assert long[1].endswith("\n\nand 3 rows more\n")
+        assert "more" not in "".join(short)
+        button = page.locator("#active button")
+        assert button.text_content() == "Download as CSV without 3 rows that this page lacks"
+        page.get_by_label("text ( / )").fill("short")
+        playwright.expect(button.first).to_have_text("Download as CSV")
+
+
+def test_ids_stand_in_the_place_of_texts_that_are_not_at_hand(chromium, tmp_path):
+    address = write_page(tmp_path, write_run(tmp_path / "run", texts=False, answers={"half": "110"}))
+    with quiet(chromium, address) as page:
+        assert page.locator("#list .text").all_text_contents() == ["half.0", "half.1", "half.2"]
+
+
 def test_worst_first_then_sorted_and_filtered(opened):
     assert ids(opened)[0] == "half"
     assert len(ids(opened)) == 20
@@ -167,6 +191,24 @@ def test_the_address_holds_the_state_and_links_from_anywhere_lead_to_it(opened):
         assert expected in ids(opened) if expected else not ids(opened)
 
 
+@pytest.mark.faults
+def test_what_an_address_cannot_mean_is_as_if_it_were_not_there(opened, address):
+    """`sort=constructor` ended all scripts of the page; other values gave pages from NaN to NaN, or hid problems."""
+    begin = opened.locator("#found").text_content(), ids(opened)
+    sorts = [f"sort={name}" for name in ("constructor", "__proto__", "hasOwnProperty", "nope", "")]
+    sizes = ["size=abc", "size=0", "size=-5", "size=", "page=abc", "page=-3", "page=1.5", "page=", "show=nope"]
+    ranges = ["original=a,b&paraphrase=1", "original=0.1&paraphrase=0.2", "accuracy=,", "accuracy=0,0.5,1"]
+    for hash in [f"#?{said}" for said in [*sorts, *sizes, *ranges, "__proto__=1"]]:
+        opened.goto("about:blank")
+        opened.goto(address + hash)
+        if "original=0" in hash or "original=a" in hash:
+            assert "Draw a frame" in opened.locator("#sure").text_content(), hash
+        assert (opened.locator("#found").text_content(), ids(opened)) == begin, hash
+        assert opened.locator("#active button").all_text_contents() == ["Download as CSV"], hash
+    opened.evaluate("location.hash = '#?sort=constructor&size=10'")
+    assert (len(ids(opened)), hash_of(opened)) == (10, "#?size=10")
+
+
 _FOLLOW_ALL = """() => [...document.querySelectorAll("a")].map((anchor) => {
   const href = anchor.getAttribute("href") ?? anchor.getAttributeNS("http://www.w3.org/1999/xlink", "href");
   if (!href.startsWith("#?") || anchor.closest("#browser")) return null;
@@ -241,6 +283,9 @@ def test_what_is_filtered_can_be_taken_along_and_hits_are_marked(opened, tmp_pat
     playwright.expect(opened.locator("#list .bucket")).to_have_count(2)
     assert {hit.lower() for hit in opened.locator("#list mark").all_text_contents()} == {"dog", "is"}
     assert opened.locator("#list .text").first.text_content() == "A dog sleeps on the mat. "
+    opened.get_by_label("text ( / )").fill("mat.")
+    playwright.expect(opened.locator("#list mark").first).to_have_text("mat.")
+    assert {*opened.locator("#list mark").all_text_contents()} == {"mat."}  # and in "the mat a dog" none
 
 
 def test_focus_stays_single_letters_can_be_turned_off_and_marks_differ_without_colour(opened):
@@ -423,6 +468,11 @@ def test_a_bucket_shows_answers_and_differences(opened):
     assert "weakener (wrong)" in answers.nth(0).text_content()
     assert "⇄ changed" in answers.nth(0).text_content()
     assert "strengthener (right)" in answers.nth(1).text_content()
+    facts = """(kinds) => buckets.render({ ...buckets.all[0], st: [kinds] }).querySelector(".facts").textContent"""
+    assert ["kind " in opened.evaluate(facts, kinds) for kinds in ([1], [0, 1])] == [True, False]
+    of_gold = "[0, 1].map((answer) => buckets.sureness([answer, -1, 250], 1))"  # a probability of the gold label alone
+    assert opened.evaluate(of_gold) == [0.75, 0.25]
+    assert opened.evaluate("[[0, 1], [0]].map((golds) => buckets.isRight([1], golds))") == [True, False]
     assert half.locator("tbody tr").nth(3).locator("ins").all_text_contents() == ["naps"]
     left_out = half.locator("tbody tr").nth(3).locator("del").first
     sign = "(e) => [getComputedStyle(e).fontSize, getComputedStyle(e, '::before').content]"
@@ -492,6 +542,18 @@ def test_print_is_light_and_open_and_has_the_ten_worst_buckets(chromium, address
         assert [article.is_visible() for article in page.locator("#list .bucket").all()] == [True] * 10 + [False] * 10
         assert ids(page)[0] == "half"
         assert page.locator("#filters").is_hidden()
+
+
+@pytest.mark.faults
+def test_on_paper_links_with_filters_lead_to_the_list(opened):
+    """Chromium looked for each of them, which have no place on the page, for every sheet: minutes for 60 models."""
+    hrefs = """() => [...document.querySelectorAll("a")].map((anchor) => anchor.getAttribute("href"))"""
+    on_screen = opened.evaluate(hrefs)
+    opened.evaluate(f"() => window.addEventListener('beforeprint', () => {{ window.onPaper = ({hrefs})(); }})")
+    opened.pdf()
+    expected = ["#browser" if href.startswith("#?") else href for href in on_screen]
+    assert opened.evaluate("window.onPaper") == expected != on_screen
+    assert opened.evaluate(hrefs) == on_screen
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -85,6 +85,34 @@ def test_a_kind_of_most_rewordings_is_no_finding_and_rare_is_defined(tmp_path):
     assert any("Rare is a word in at most 1 % of this set's problems" in note for note in view.notes)
 
 
+def test_a_kind_of_just_three_fifths_of_rewordings_may_be_a_finding(tmp_path):
+    texts = (*TEXTS[:2], "The {} isn't on the table.", "The {} is never on the table.", *TEXTS[2:])
+    found, view = edits(write_set(tmp_path / "a.parquet", texts=texts))
+    (negation,) = (one for one in found.effects["a"].effects if one.kind == "negation")
+    assert (negation.n_with, negation.n_without) == (90, 60)
+    assert [sentence for sentence, *_ in view.sentences if "negation" in sentence]
+
+
+def test_a_kind_that_keeps_answers_has_no_examples_of_flips(tmp_path):
+    table = pq.read_table(write_set(tmp_path / "a.parquet"))
+    answers = [one if i % 4 == 0 else 1 - one for i, one in enumerate(table["prediction"].to_pylist())]
+    pq.write_table(table.set_column(4, "prediction", pa.array(answers)), tmp_path / "a.parquet")
+    _, view = edits(tmp_path / "a.parquet")
+    (examples,) = (examples for sentence, _, examples in view.sentences if "negation" in sentence)
+    assert examples == ()
+
+
+def test_notes_name_the_comparison_that_was_made(tmp_path):
+    texts = (*TEXTS[:2], "The {} isn't on the table.", *TEXTS[2:])
+    table = pq.read_table(write_set(tmp_path / "a.parquet", texts=texts))
+    kept = [i for i in range(len(table)) if i % 5 in ((0, 1, 2) if i // 5 % 2 else (0, 3, 4))]
+    pq.write_table(table.take(kept), tmp_path / "a.parquet")  # a problem has negations, or none
+    found, view = edits(tmp_path / "a.parquet")
+    assert not any(effect.within_buckets for effect in found.effects["a"].effects)
+    assert not any("with the other wordings of the same problem" in note for note in view.notes)
+    assert any(note.startswith("Compared over all problems") and "negation" in note for note in view.notes)
+
+
 def test_several_models_are_taken_together_and_shown_one_by_one(tmp_path):
     found, view = edits(*(write_set(tmp_path / f"{name}.parquet", seed=seed) for seed, name in enumerate("ab")))
     (negation,) = (one for one in found.effects[""].effects if one.kind == "negation")
@@ -97,6 +125,26 @@ def test_several_models_are_taken_together_and_shown_one_by_one(tmp_path):
     assert "model" not in view.table.rows[0][0].link
     (plot,) = edit_plots([found])
     assert plot.plot.description.count("negation") == 2
+
+
+def test_examples_are_first_those_that_flip_most_models(tmp_path):
+    paths = [write_set(tmp_path / f"{name}.parquet") for name in "ab"]
+    table = pq.read_table(paths[1])
+    answers = [1 - int(i % 2 == 1 and i // 4 % 5 == 0) for i in range(len(table))]  # where other wordings flip too
+    pq.write_table(table.set_column(4, "prediction", pa.array(answers)), paths[1])
+    _, view = edits(*paths)
+    (examples,) = (examples for sentence, _, examples in view.sentences if "negation" in sentence)
+    assert [href.rpartition("bucket=")[2] for *_, href in examples] == ["b5", "b10", "b15"]
+
+
+def test_groups_that_cut_problems_apart_are_not_resampled(tmp_path):
+    path = write_set(tmp_path / "a.parquet", role="negation")
+    table, intervals = pq.read_table(path), []
+    numbers = range(len(table))
+    for groups in ([i // 8 for i in numbers], [i % 4 // 2 for i in numbers], [i // 4 for i in numbers]):
+        pq.write_table(table.append_column("group_id", pa.array([f"g{group}" for group in groups])), path)
+        intervals.append([effect.confidence_interval for effect in edits(path)[0].effects["a"].effects])
+    assert intervals[0] != intervals[1] == intervals[2]  # as if each problem were a group
 
 
 def test_rows_that_a_model_lacks_are_left_out_of_its_numbers(tmp_path):

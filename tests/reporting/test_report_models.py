@@ -21,6 +21,7 @@ from paraconsist.reporting.page.aligned import align
 from paraconsist.reporting.page.figures import report_plots
 from paraconsist.reporting.page.models import Report, set_apart
 from paraconsist.reporting.page.screen import blocks, title
+from paraconsist.reporting.plots import inline_svg
 
 FAST = ("--n-resamples", "300")
 
@@ -205,6 +206,36 @@ def test_sets_of_one_config_have_lines_of_their_own(tmp_path):
     assert "symmetric org/b:default: 66.7 %" in plot.description
 
 
+def test_the_title_is_of_all_sets_of_one_model_whoever_has_them(tmp_path):
+    rows = {"bucket_id": [i // 2 for i in range(24)], "label": ["x"] * 24}
+    for name, prediction in (("half", "xxxy"), ("fourth", "xxxxxxxy"), ("again", "xxyx")):
+        answers = list(prediction * (24 // len(prediction)))
+        pd.DataFrame({**rows, "prediction": answers}).to_csv(tmp_path / f"{name}.csv", index=False)
+
+    def of(*names, models):
+        report = Report(load_models([tmp_path / f"{name}.csv" for name in names], names=models, sets=names))
+        return title(report, blocks(report)), [item.name for item in report.distinct]
+
+    assert of("half", "fourth", models=["m", "m"])[0].endswith(" from m 25.0 to 50.0 % of the time, by set")
+    assert of("half", "again", models=["m", "m"])[0].endswith(" from m 50.0 % of the time, on every set")
+    said = "2 models on 2 sets: how consistent are they?"
+    assert of("half", "fourth", models=["m", "n"]) == (said, ["half", "fourth"])
+
+
+@pytest.mark.faults
+def test_the_csv_of_broken_rules_has_whole_names_of_sets(tmp_path):
+    """Where their ends tell sets apart, only these stood there, as below the figure."""
+    rows = {"bucket_id": [i // 2 for i in range(24)], "role": ["original", "swap"] * 12, "label": ["x"] * 24}
+    pd.DataFrame({**rows, "prediction": ["x", "x", "x", "y"] * 6}).to_csv(tmp_path / "a.csv", index=False)
+    report = Report(load_models([tmp_path / "a.csv"] * 2, names=["m", "m"], sets=["org/a:one", "org/b:two"]))
+    (plot,) = (placed.plot for placed in report_plots(report) if placed.section == "inconsistency")
+    lines = [json.loads(unescape(line)) for line in re.findall('data-row="(.*?)"', inline_svg(plot))]
+    assert [(line["measure"], line["set"], line["model"]) for line in lines] == [
+        ("symmetric_inconsistency", "org/a:one", "m"),
+        ("symmetric_inconsistency", "org/b:two", "m"),
+    ]
+
+
 def test_the_extent_of_a_plot_is_of_models_whose_consistency_means_something(tmp_path):
     """A constant answer was the end of every range of strata, and of broken rules."""
     rows = {"bucket_id": [i // 2 for i in range(48)], "role": ["original", "swap"] * 24}
@@ -278,7 +309,8 @@ def test_a_model_with_other_gold_labels_has_its_own_numbers_and_is_not_compared(
     entries = load_models([*map(Path, paths)])
     report = Report(set_apart(entries))
     sets = {model.name: [*model.sets] for model in report.models}
-    assert sets == {"one": ["predictions"], "two": ["predictions"], "odd": ["predictions, odd"]}
+    expected = {"one": ["predictions"], "two": ["predictions"], "odd": ["predictions, odd"]}
+    assert [*sets.items()] == [*expected.items()]  # the odd one comes last
     assert {(pair.first, pair.second) for of_set in report.compared for pair in of_set.pairs} == {("one", "two")}
     page = written(tmp_path, paths)
     assert "not compared with the others on predictions: `label` must be the same gold label in every file" in page

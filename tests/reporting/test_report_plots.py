@@ -2,9 +2,11 @@
 
 import io
 import itertools
+import json
 import re
 import struct
 import xml.etree.ElementTree as ET
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -311,3 +313,16 @@ def test_a_pair_has_a_line_for_each_measure_that_it_is_compared_by():
     compared = pc.compare(one, two, measures=["paraphrastic_consistency", "wording_change"], n_permutations=99)
     (placed,) = difference_plots(compared.sets)
     assert placed.finding.endswith("of 2 differences")
+
+
+@pytest.mark.faults
+def test_the_csv_of_differences_has_whole_names():
+    """Names stood there, and above the figure, as they are drawn: of at most 18 letters."""
+    names = [f"organisation/a-long-name-of-a-model-{which}-instruct" for which in ("small", "large")]
+    table = {"bucket_id": np.repeat(np.arange(40), 4), "label": np.ones(160, int)}
+    rng = np.random.default_rng(0)
+    models = [{**table, "prediction": (rng.random(160) > share).astype(int)} for share in (0.3, 0.5)]
+    (placed,) = difference_plots(pc.compare(*models, names=names, n_permutations=99).sets)
+    (line,) = [json.loads(unescape(row)) for row in re.findall('data-row="(.*?)"', inline_svg(placed.plot))]
+    assert [line[key] for key in ("measure", "first", "second")] == ["paraphrastic_consistency", *names]
+    assert placed.finding.startswith(f"{names[0]} − {names[1]}: ")

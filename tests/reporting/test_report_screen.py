@@ -90,6 +90,17 @@ def test_there_are_three_things_to_do_the_most_urgent_first(tmp_path):
     assert len(block.examples) == len({example.href for example in block.examples}) <= block.n_flips
 
 
+@pytest.mark.faults
+def test_problems_that_are_always_wrong_are_not_said_to_agree(tmp_path):
+    """Below "7 of 10 problems change" stood "the 2 problems whose answers do not agree": those right in some."""
+    answers = {f"b{i}": "aab" if i < 2 else "bcb" if i < 7 else "aaa" for i in range(10)}
+    made = [(bucket, "a", letter) for bucket, letters in answers.items() for letter in letters]
+    pd.DataFrame(made, columns=["bucket_id", "label", "prediction"]).to_csv(tmp_path / "mine.csv", index=False)
+    (block,), _ = screen(tmp_path / "mine.csv")
+    assert block.sentence.endswith("7 of 10 problems change.")
+    assert block.steps[0].words == "Read the 2 problems right in some wordings, wrong in others"
+
+
 def test_without_gold_labels_problems_keep_their_answer_or_change_it(tmp_path):
     made = [{key: value for key, value in row.items() if key not in ("label", "allowed_labels")} for row in rows(MANY)]
     pq.write_table(pa.Table.from_pylist(made), tmp_path / "mine.parquet")
@@ -119,6 +130,23 @@ def test_wordings_without_an_original_flip_too_one_pair_a_problem_the_surest_fir
         sure.append(min(float(shown.rstrip("\xa0%")) for *_, shown in example.rows))
         assert sure[-1] == 60 + 5 * best
     assert sure == sorted(sure, reverse=True)
+
+
+def test_a_flip_in_long_texts_comes_after_one_that_is_less_sure(tmp_path):
+    made = rows({"long": "10", "short": "10"})
+    for row in made[:2]:
+        row["update"] += " And so on." * 30
+        row["probabilities"] = [0.05, 0.95] if row["prediction"] else [0.95, 0.05]
+    pq.write_table(pa.Table.from_pylist(made), tmp_path / "mine.parquet")
+    (block,), _ = screen(tmp_path / "mine.parquet")
+    assert [example.href for example in block.examples] == ["#?bucket=short", "#?bucket=long"]
+
+
+def test_a_flip_is_shown_from_shortly_before_its_texts_differ(tmp_path):
+    made = [row | {"update": "word " * 100 + end} for row, end in zip(rows({"b": "10"}), ("dog", "cat"), strict=True)]
+    pq.write_table(pa.Table.from_pylist(made), tmp_path / "mine.parquet")
+    (block,), _ = screen(tmp_path / "mine.parquet")
+    assert [text for text, *_ in block.examples[0].rows] == [f"… {'word ' * 15}{end}" for end in ("dog", "cat")]
 
 
 @pytest.mark.parametrize("has_originals", [True, False])
@@ -477,3 +505,12 @@ def test_a_change_between_wordings_below_the_noise_is_not_above_it(tmp_path):
     run.score(same="text").report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "(decoding); the change between wordings is not above that." in page
+
+
+def test_groups_of_models_are_drawn_only_where_they_are_few(tmp_path):
+    runs = [write_run(tmp_path / f"m{i}", answers={b: a[i:] + a[:i] for b, a in MANY.items()}) for i in range(3)]
+    (block,), _ = screen(*runs)
+    assert {len(bar.groups) for bar in block.bars} == {1}
+    with patch("paraconsist.reporting.page.screen._MOST_GROUPS", 0):
+        (block,), _ = screen(*runs)
+    assert {len(bar.groups) for bar in block.bars} == {0}

@@ -80,6 +80,10 @@ def test_the_title_of_a_space_is_read_as_it_was_given(tmp_path):
         site.write_site(entries, tmp_path / "site", ReportOptions(title=title, score=QUICK), space=True)
     front = (tmp_path / "site" / "README.md").read_text(encoding="utf-8").split("---\n")[1]
     assert yaml.safe_load(front) == {"title": title, "sdk": "static", "app_file": "index.html"}
+    (tmp_path / "site" / "README.md").write_text("mine")
+    with without_plots():
+        site.write_site(entries, tmp_path / "site", ReportOptions(title=title, score=QUICK), space=True)
+    assert (tmp_path / "site" / "README.md").read_text() == "mine"
 
 
 def test_a_site_is_written_whole_or_not_at_all_and_only_over_a_site(tmp_path):

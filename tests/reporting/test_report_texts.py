@@ -157,3 +157,22 @@ def test_texts_without_blanks_are_texts(report, tmp_path):
     pq.write_table(table, tmp_path / "model.parquet")
     data, _, _ = report(tmp_path / "model.parquet")
     assert data["head"]["sets"][0]["fields"] == ["wording"]
+
+
+def test_the_only_text_of_a_problem_stands_in_its_row(report, tmp_path):
+    """It is not what all rows share."""
+    run = write_run(tmp_path / "run", texts=False, answers={"half": "110"})
+    texts = pa.table({"example_id": ["half.1"], "question": ["Is the dog asleep?"]})
+    pq.write_table(texts, tmp_path / "texts.parquet")
+    (bucket,) = report(run, "--texts", tmp_path / "texts.parquet")[0]["buckets"]
+    assert (bucket["x"], bucket["f"]) == ({}, [0])
+    assert [row[3] for row in bucket["r"]] == [None, ["Is the dog asleep?"], None]
+
+
+@pytest.mark.parametrize(("n_sentences", "fields"), [(4, ["said"]), (5, ["said", "note"])])
+def test_a_column_is_text_if_more_than_half_of_it_are_sentences(report, tmp_path, n_sentences, fields):
+    said = [{"bucket_id": i // 2, "prediction": "yes", "said": f"Is it {i} days?"} for i in range(8)]
+    rows = [row | {"note": "a note" if i < n_sentences else "note"} for i, row in enumerate(said)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "mine.parquet")
+    data, _, _ = report(tmp_path / "mine.parquet")
+    assert data["head"]["sets"][0]["fields"] == fields

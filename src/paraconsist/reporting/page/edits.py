@@ -35,6 +35,7 @@ _SURE = 0.05  # corrected p below which a kind has a sentence
 _USUAL = 0.6  # a kind of more rewordings than this share is no finding
 _MOST_EXAMPLES = 3
 Flags = NDArray[np.bool_]
+_kinds = lru_cache(maxsize=4)(edit_kinds)  # found once for all the models of a site that were asked the same
 
 
 @dataclass(frozen=True)
@@ -105,12 +106,6 @@ def edits_of(aligned: AlignedSet, intervals: Mapping[str, Any]) -> SetEdits | No
     if len(aligned.models) > 1:
         by_model[""] = effects([*range(len(aligned.models))])
     return SetEdits(aligned, texts, rows, originals, kinds, broken, answered, by_model)
-
-
-@lru_cache(maxsize=4)
-def _kinds(old: tuple[Any, ...], new: tuple[Any, ...], buckets: tuple[int, ...]) -> dict[str, Flags]:
-    """Find the kinds once for all the models of a site that were asked the same."""
-    return edit_kinds(old, new, buckets)
 
 
 def _rewordings(aligned: AlignedSet, texts: SetTexts) -> tuple[Positions, Positions]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
 from operator import itemgetter
@@ -138,8 +138,10 @@ def difference_plots(compared: Sequence[SetComparison], problem: str = "problem"
             plot = forest_plot(f"differences-{number}", f"Differences, {name}", caption, _POINTS, lines, zero=True)
             n_differ = sum(bool(line.is_filled) for line in lines)
             chance = "more than chance" if n_differ else "not shown to be more than chance"
-            said = f"{lines[0].label}: {minus(percent(lines[0].value, signed=True))} points, {chance}"
-            said = said if len(lines) == 1 else f"More than chance: {n_differ} of {len(lines)} differences"
+            said = f"More than chance: {n_differ} of {len(lines)} differences"
+            if len(lines) == 1:
+                pair = "{first} − {second}".format_map(lines[0].of)
+                said = f"{pair}: {minus(percent(lines[0].value, signed=True))} points, {chance}"
             yield Placed("differences", name, plot, said)
 
 
@@ -158,7 +160,8 @@ def _difference(heading: str, name: str, pair: ModelPair, names: Mapping[str, st
     flips, holds = models if first_flips else models[::-1]
     differ = bool(rejects(pair.corrected_p_value, _level(pair)))
     label = " − ".join(names[model] for model in models)
-    return Line(heading, label, "", value, turned, link(set=name, flips=flips, holds=holds), differ)  # type: ignore[arg-type]
+    of = dict(zip(("measure", "first", "second"), (pair.measure, *models), strict=True))
+    return Line(heading, label, "", value, turned, link(set=name, flips=flips, holds=holds), differ, of)  # type: ignore[arg-type]
 
 
 def _outcomes(report: Report) -> Iterator[Placed]:
@@ -292,7 +295,9 @@ def _inconsistencies(by_model: ByModel) -> Iterator[Placed]:
     for spec in rates_of(measures_of(by_model)):
         for name, model, scored, values in results_of(by_model, spec.name):
             href = link(set=name, model=model, show="broken")
-            lines += (line := _line(spec.short, labels[name], model, values, spec.headline, href))
+            of = {"measure": spec.name, "set": name, "model": model}
+            line = [replace(one, of=of) for one in _line(spec.short, labels[name], model, values, spec.headline, href)]
+            lines += line
             able += [] if scored.degenerate else line
     if lines:
         symbol = common_symbol(rates_of(measures_of(by_model)))

@@ -376,12 +376,14 @@ def _steps(precision: _Precision, result: SetScores, change: Values | None, bar:
     is_run, has_wordings = result.rows.calls is not None, PARAPHRASE in result.rows.roles
     differ = "answers do not agree" if has_wordings else "answers break the rule"
     problem, differ = precision.noun, "runs do not end alike" if is_run else differ
-    mixed = [(n, href) for _, _, n, _, _, href in bar.parts if "show=broken" in href or "show=depends" in href]
+    mixed = [(n, f"whose {differ}", href) for _, _, n, *_, href in bar.parts if "show=broken" in href]
+    for _, words, n, *_, href in bar.parts:  # where all are wrong, answers may differ too
+        mixed += [(n, f"whose {differ}" if is_run else words, href)] * ("show=depends" in href)
     if change and change["correct_to_incorrect"]:
         lost = plural(int(change["correct_to_incorrect"]), "answer")
         yield Step(f"Read the {lost} lost to rewording", link(show="lost", **where))
     else:
-        yield from (Step(f"Read the {plural(n, problem)} whose {differ}", href) for n, href in mixed)
+        yield from (Step(f"Read the {plural(n, problem)} {words}", href) for n, words, href in mixed)
     n, half = precision.n, precision.half_width
     if result.until is None if half is None else half > _MANY_POINTS:
         more = "there is no interval yet" if half is None else f"about {count(4 * n)} would halve the interval"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +62,7 @@ class Line:
     interval: tuple[float, float] | None = None
     href: str = ""
     is_filled: bool | None = None  # by default where there is an interval
+    of: Mapping[str, str] = field(default_factory=dict)  # whole names, in the figure's CSV, where `label` is cut
 
 
 def forest_plot(name: str, title: str, caption: str, axis: str, lines: Sequence[Line], *, zero: bool = False) -> Plot:
@@ -158,7 +159,7 @@ def _draw_line(axes: Axes, line: Line, at: float, number: int, *, signed: bool, 
         [100 * line.value], [at], series_marker(number), color=colour, markersize=4.5, markerfacecolor=fill
     )
     words, (low, high) = _in_words(line, several, signed=signed), line.interval or (None, None)
-    of = {"group": line.heading, "label": line.label, "model": line.model}
+    of = line.of or {"group": line.heading, "label": line.label, "model": line.model}
     mark(point, words, line.href, **of, value=line.value, low=low, high=high)
 
 

@@ -1,6 +1,6 @@
 // The answers' own words in classes, which a reader may merge and split: the numbers then, and the file for `--classes`.
 const answers = (() => {
-  const { element, head, all } = buckets;
+  const { element, button, head, all } = buckets;
   const panel = document.getElementById("by-hand");
   const place = `paraconsist-classes:${location.pathname}`;
   const key = (bucket) => JSON.stringify([head.sets[bucket.s].name, bucket.id]);
@@ -93,11 +93,7 @@ const answers = (() => {
       list.append(element("li", {}, line, wordings));
     }
     const box = element("section", { class: "answers", "aria-label": `classes of answers to ${bucket.id}` }, element("h4", { text: `${found.length} ${found.length === 1 ? "class" : "classes"} of answers${key(bucket) in edited ? ", by hand" : madeBy}` }), list);
-    if (key(bucket) in edited) {
-      const undo = element("button", { type: "button", text: "as the comparer has them" });
-      undo.addEventListener("click", () => { delete edited[key(bucket)]; changed(); });
-      box.append(undo);
-    }
+    if (key(bucket) in edited) box.append(button("as the comparer has them", () => { delete edited[key(bucket)]; changed(); }));
     return box;
   }
 

@@ -1,7 +1,7 @@
 // Filters, sorting, pages and keys of the flip browser. Its state stands in the page's address, as `browser.link` of
 // browser.py writes it: #?set=…&model=…&show=…&stratum.NAME=…, without what is the default.
 const browser = (() => {
-  const { element, head, all } = buckets;
+  const { element, button, head, all } = buckets;
   const [form, found, active, slices, names, list, pages, keys] = ["filters", "found", "active", "slices", "names", "list", "pages", "keys"].map((id) => document.getElementById(id));
   const areRuns = all.length > 0 && all.every((bucket) => bucket.r[0][0] === "run");
   const [unit, each, another] = areRuns ? ["task", "run", "another run"] : ["problem", "wording", "a rewording"];
@@ -25,6 +25,12 @@ const browser = (() => {
     set: "", label: "", model: "", show: "", kind: "", flips: "", holds: "", before: "", after: "", original: "", paraphrase: "",
     accuracy: "", ids: "", text: "", slices: "", sort: hasSureness ? "sure" : "flips", size: "20", page: "1", bucket: "",
     ...Object.fromEntries(strata.map((name) => [`stratum.${name}`, ""])),
+  };
+  const range = /^\d*\.?\d+,\d*\.?\d+$/u;
+  // What these may be in an address; anything else there is the default.
+  const valid = {
+    show: /^(broken|changed|lost|gained|right|depends|wrong|same)$/u, sort: /^(sure|flips|accuracy|swing|size|id)$/u,
+    size: /^[1-9]\d*$/u, page: /^\d+$/u, original: range, paraphrase: range, accuracy: range,
   };
   let state = { ...defaults };
   let chosen = [];
@@ -61,13 +67,13 @@ const browser = (() => {
 
   // The state as filters ask it; null is no filter.
   function asked() {
-    const range = (text) => { const ends = text.split(",").map(Number); return text !== "" && ends.length === 2 && ends.every((end) => !Number.isNaN(end)) ? ends : null; };
+    const ends = (text) => (text === "" ? null : text.split(",").map(Number));
     return {
       model: state.model === "" ? null : head.models.indexOf(state.model),
       words: state.text.toLowerCase().split(/\s+/u).filter(Boolean),
       ids: state.ids === "" ? null : new Set(state.ids.split(",").map(plain)),
       strata: Object.entries(state).filter(([key, value]) => key.startsWith("stratum.") && value !== "").map(([key, value]) => [key.slice(8), value]),
-      original: range(state.original), paraphrase: range(state.paraphrase), accuracy: range(state.accuracy),
+      original: ends(state.original), paraphrase: ends(state.paraphrase), accuracy: ends(state.accuracy),
       ofRows: ["kind", "before", "after", "original", "paraphrase"].some((key) => state[key] !== "") || ["lost", "gained", "changed"].includes(state.show),
     };
   }
@@ -146,7 +152,7 @@ const browser = (() => {
   };
   function sorted(fitting, query) {
     if (state.sort === "id") return fitting.sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : a.order - b.order));
-    const key = orders[state.sort] || orders[defaults.sort];
+    const key = orders[state.sort];
     const keyed = fitting.map((bucket) => {
       const mine = places(bucket, query.model);
       return [...key((name) => mine.map((place) => bucket[name][place]), bucket), bucket];
@@ -178,15 +184,15 @@ const browser = (() => {
     counted = ofRows;
     const size = Number(state.size);
     lastPage = Math.max(0, Math.ceil(chosen.length / size) - 1);
-    const page = Math.min(Math.max(0, Number(state.page) - 1 || 0), lastPage);
+    const page = Math.min(Math.max(0, Number(state.page) - 1), lastPage);
     state.page = String(page + 1);
     const shown = chosen.slice(page * size, (page + 1) * size);
     list.replaceChildren(...shown.map(article));
     names.replaceChildren(...shown.map((bucket, i) => {
       const [place, ...others] = places(bucket, asked().model);  // of several models the marks would be of none
-      const button = element("button", { type: "button" }, element("bdi", { text: bucket.id }), others.length ? null : buckets.marks(bucket, place));
-      button.addEventListener("click", () => go(list.children[i]));
-      return button;
+      const made = button("", () => go(list.children[i]));
+      made.append(element("bdi", { text: bucket.id }), ...(others.length ? [] : [buckets.marks(bucket, place)]));
+      return made;
     }));
     names.hidden = shown.length < 2;
     if (list.firstChild) list.firstChild.tabIndex = 0;
@@ -217,9 +223,7 @@ const browser = (() => {
     box.addEventListener("change", () => marking.set(bucket, box.checked));
     const actions = element("span", { class: "actions" }, element("a", { href: link({ ...set, bucket: bucket.id }), text: "link" }));
     for (const [text, format] of [["copy as Markdown", "asMarkdown"], ["copy as JSON", "asJson"]]) {
-      const button = element("button", { type: "button", text });
-      button.addEventListener("click", () => exporting.copy(exporting[format](bucket), button));
-      actions.append(button);
+      actions.append(button(text, (pressed) => exporting.copy(exporting[format](bucket), pressed)));
     }
     actions.append(element("label", {}, box, bucket.r[0][0] === "run" ? "leave out" : "not a paraphrase"));
     const record = element("details", { class: "record" }, element("summary", { text: "Raw record" }));
@@ -236,24 +240,21 @@ const browser = (() => {
       original: () => `gold label on the original ${percent(state.original)} %`, paraphrase: () => `gold label on a rewording ${percent(state.paraphrase)} %`,
       accuracy: () => `rewordings right ${percent(state.accuracy)} %`,
     };
-    const drop = Object.keys(texts).filter((key) => state[key] !== "").map((key) => {
-      const button = element("button", { type: "button", text: `${texts[key]()} ✕`, "aria-label": `drop the filter: ${texts[key]()}` });
-      button.addEventListener("click", () => { change({ [key]: "" }); found.focus({ preventScroll: true }); });
-      return button;
-    });
+    const drop = Object.keys(texts).filter((key) => state[key] !== "").map((key) => button(`${texts[key]()} ✕`, () => {
+      change({ [key]: "" });
+      found.focus({ preventScroll: true });
+    }, { "aria-label": `drop the filter: ${texts[key]()}` }));
     if (chosen.length) {
-      const button = element("button", { type: "button", text: "Download as CSV" });
-      button.addEventListener("click", () => csv.save(exporting.csvOf(chosen), "buckets.csv"));
-      drop.push(button);
+      const nMore = chosen.reduce((sum, bucket) => sum + (bucket.more || 0), 0);
+      const lacks = nMore ? ` without ${n(nMore, "row")} that this page lacks` : "";
+      drop.push(button(`Download as CSV${lacks}`, () => csv.save(exporting.csvOf(chosen), "buckets.csv")));
     }
     const filters = Object.entries(state).filter(([key, value]) => !["sort", "size", "page", "bucket", "slices"].includes(key) && value !== (defaults[key] ?? ""));
     if (filters.length) {
-      const button = element("button", { type: "button", text: "Clear all filters" });
-      button.addEventListener("click", () => { change({ ...defaults, sort: state.sort, size: state.size, slices: state.slices }); found.focus({ preventScroll: true }); });
+      const clear = button("Clear all filters", () => { change({ ...defaults, sort: state.sort, size: state.size, slices: state.slices }); found.focus({ preventScroll: true }); });
       const name = element("input", { "aria-label": "name of the slice", value: filters.map(([key, value]) => (key === "ids" ? `some ${unit}s` : value)).join(", ") });
-      const save = element("button", { type: "button", text: "Save as a slice" });
-      save.addEventListener("click", () => keep([...saved().filter(([other]) => other !== name.value), [name.value, String(new URLSearchParams(filters))]]));
-      drop.push(button, element("span", {}, name, save));
+      const save = button("Save as a slice", () => keep([...saved().filter(([other]) => other !== name.value), [name.value, String(new URLSearchParams(filters))]]));
+      drop.push(clear, element("span", {}, name, save));
     }
     active.replaceChildren(...drop);
     active.hidden = drop.length === 0;
@@ -284,8 +285,7 @@ const browser = (() => {
     const of = (what, model) => (head.models.length > 1 ? `${what}, ${model}` : what);
     const heads = [`${unit}s`, ...head.models.flatMap((model) => ofShown(["consistency (P_C)", "right", rule]).map((what) => of(what, model)))];
     const lines = saved().map(([name, filters]) => {
-      const drop = element("button", { type: "button", text: "✕", "aria-label": `forget the slice ${name}` });
-      drop.addEventListener("click", () => { keep(saved().filter(([other]) => other !== name)); found.focus({ preventScroll: true }); });
+      const drop = button("✕", () => { keep(saved().filter(([other]) => other !== name)); found.focus({ preventScroll: true }); }, { "aria-label": `forget the slice ${name}` });
       const lead = element("th", { scope: "row" }, drop, " ", element("a", { href: `#?${filters}`, text: name }));
       return element("tr", {}, lead, ...measured(filters).map((value) => number("td", value)));
     });
@@ -299,8 +299,8 @@ const browser = (() => {
     return `#?${new URLSearchParams(pairs)}`;
   }
   function read(hash) {
-    const pairs = [...new URLSearchParams(hash.slice(2))];
-    return { ...defaults, slices: state.slices, ...Object.fromEntries(pairs.filter(([key]) => Object.hasOwn(defaults, key) || key.startsWith("stratum."))) };
+    const pairs = [...new URLSearchParams(hash.slice(2))].filter(([key, value]) => (Object.hasOwn(valid, key) ? valid[key].test(value) : Object.hasOwn(defaults, key) || key.startsWith("stratum.")));
+    return { ...defaults, slices: state.slices, ...Object.fromEntries(pairs) };
   }
   function remember(how) {
     try { history[how]({ browser: true }, "", link(state)); } catch { /* a frame without an address of its own */ }
@@ -348,6 +348,13 @@ const browser = (() => {
     if (opener && opener.isConnected) opener.focus({ preventScroll: true });
     opener = null;
   });
+
+  // For every sheet of paper a browser searches the page for the place of every link: those with filters have none.
+  const printed = new Map();
+  window.addEventListener("beforeprint", () => {
+    for (const anchor of document.querySelectorAll("a[href^='#?']")) { printed.set(anchor, anchor.getAttribute("href")); anchor.setAttribute("href", "#browser"); }
+  });
+  window.addEventListener("afterprint", () => { for (const [anchor, href] of printed) anchor.setAttribute("href", href); printed.clear(); });
 
   function turn(where, { focus } = {}) {
     const before = Number(state.page);
@@ -434,10 +441,10 @@ const browser = (() => {
     if (columns) form.append(element("p", { class: "note", text: `With too many values to choose from: ${columns}. The search does not look there.` }));
     form.addEventListener("submit", (event) => event.preventDefault());
     form.hidden = false;
-    for (const [where, text] of [["first", "First"], ["previous", "Previous"]]) pages.append(element("button", { type: "button", "data-go": where, text }));
-    pages.append(element("output"));
-    for (const [where, text] of [["next", "Next"], ["last", "Last"]]) pages.append(element("button", { type: "button", "data-go": where, text }));
-    pages.addEventListener("click", (event) => { const where = event.target.dataset && event.target.dataset.go; if (where) turn(where); });
+    for (const text of ["First", "Previous", "", "Next", "Last"]) {
+      const where = text.toLowerCase();
+      pages.append(text ? button(text, () => turn(where), { "data-go": where }) : element("output"));
+    }
     document.addEventListener("keydown", (event) => press(event, search, removed, empty, letters.checked));
   }
   const KEYS = "paraconsist-letters";
@@ -446,7 +453,7 @@ const browser = (() => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape" && event.target === search) { event.preventDefault(); empty(); go(list.firstChild); return; }
     if (event.target.closest && event.target.closest("input, select, textarea")) return;
-    const inside = event.target.closest && event.target.closest("#list");
+    const inside = event.target.matches && event.target.matches("#list > .bucket");  // a long text in it scrolls by arrows
     const act = {
       ...(letters ? { j: () => move(1), k: () => move(-1), n: () => turn("next", { focus: "first" }), p: () => turn("previous", { focus: "first" }),
       "/": () => { search.focus(); search.select(); }, d: () => removed.click(), "?": () => { keys.open = !keys.open; keys.scrollIntoView({ block: "nearest" }); } } : {}),

@@ -13,6 +13,12 @@ const buckets = (() => {
     return made;
   }
 
+  function button(text, act, attributes) {
+    const made = element("button", { type: "button", ...attributes, text });
+    made.addEventListener("click", () => act(made));
+    return made;
+  }
+
   // A gold label is a list where a rule allows several.
   const labelName = (set, label) => [label].flat().map((one) => (one < 0 ? "unparsed" : set.labels[one])).join(" or ");
   const isRight = ([answer], gold) => (Array.isArray(gold) ? gold.includes(answer) : answer === gold);
@@ -233,5 +239,5 @@ const buckets = (() => {
     if (all.some((bucket) => compares(bucket) && !has(bucket))) parts.push(element("span", { text: areRuns ? "⇄ not as run 1: it ended otherwise than the first run of the task" : "⇄ not as row 1: another answer than that of the first row" }));
     return parts;
   }
-  return { head, all, element, marks, render, legend, markHits, labelName, isRight, probability, goldProbability, sureness };
+  return { head, all, element, button, marks, render, legend, markHits, labelName, isRight, probability, goldProbability, sureness };
 })();

@@ -17,7 +17,7 @@ const exporting = (() => {
       });
       return { role: row[0], example_id: row[1], gold: set.noGold ? undefined : buckets.labelName(set, row[2]), ...field(bucket, set, row), answers: Object.fromEntries(answers) };
     });
-    return { set: set.name, bucket_id: bucket.id, ...shared(bucket, set), strata, rows };
+    return { set: set.name, bucket_id: bucket.id, ...shared(bucket, set), strata, rows, more_rows: bucket.more };
   }
   const asJson = (bucket) => JSON.stringify(asObject(bucket), null, 2);
 
@@ -36,7 +36,7 @@ const exporting = (() => {
       return line([safe(row.role), ...fields.map((name) => safe(row[name] ?? "")), ...(set.noGold ? [] : [safe(row.gold)]), ...answers]);
     });
     const beside = Object.entries(shared(bucket, set)).map(([name, text]) => `${safe(name)}: ${safe(text)}\n`);
-    return [`**${safe(bucket.id)}** (${safe(set.name)})\n`, ...beside, line(columns.map(safe)), line(columns.map(() => "---")), ...rows, ""].join("\n");
+    return [`**${safe(bucket.id)}** (${safe(set.name)})\n`, ...beside, line(columns.map(safe)), line(columns.map(() => "---")), ...rows, ...(bucket.more ? ["", `and ${bucket.more} rows more`] : []), ""].join("\n");
   }
 
   // A line for each row; for each model its answer and, where it is known, the gold label's probability.

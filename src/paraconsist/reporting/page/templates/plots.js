@@ -53,22 +53,13 @@ const figures = (() => {
     canvas.toBlob((blob) => csv.save(blob, name(figure, "png")));
   }
   for (const figure of document.querySelectorAll("figure[id^=plot-]")) {
-    const row = document.createElement("p"), title = (figure.querySelector(".note") || figure.querySelector("h3")).textContent;
-    row.className = "leaves";
+    const { element, button } = buckets;
+    const row = element("p", { class: "leaves" }), title = (figure.querySelector(".note") || figure.querySelector("h3")).textContent;
     for (const [words, act] of [["PNG", asPng], ["SVG", asSvg], ["CSV", asCsv]]) {
       if (act === asCsv && !figure.querySelector("[data-row]")) continue;
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = words;
-      button.setAttribute("aria-label", `Save “${title}” as ${words}`);
-      button.addEventListener("click", () => act(figure));
-      row.append(button);
+      row.append(button(words, () => act(figure), { "aria-label": `Save “${title}” as ${words}` }));
     }
-    const link = document.createElement("a");
-    link.href = `#${figure.id}`;
-    link.textContent = "link";
-    link.setAttribute("aria-label", `Link to “${title}”`);
-    row.append(link);
+    row.append(element("a", { href: `#${figure.id}`, "aria-label": `Link to “${title}”`, text: "link" }));
     figure.append(row);
   }
 })();

@@ -24,11 +24,8 @@ for (const button of document.querySelectorAll("button.copy")) {
 }
 // Tables show their first columns, until more are asked for. Without scripts they show all.
 for (const table of document.querySelectorAll(".scroll:has(th.rare)")) {
-  const button = document.createElement("button");
   const show = (all) => { table.classList.toggle("few", !all); button.textContent = all ? "fewer columns" : "more columns"; };
-  button.type = "button";
-  button.className = "columns";
-  button.addEventListener("click", () => show(table.classList.contains("few")));
+  const button = buckets.button("", () => show(table.classList.contains("few")), { class: "columns" });
   show(false);
   table.after(button);
 }

@@ -3,7 +3,7 @@
 (() => {
   const place = document.getElementById("sure");
   if (!place) return;
-  const { element, head, all } = buckets;
+  const { element, button, head, all } = buckets;
   const bands = JSON.parse(place.dataset.bands);  // [set, model, how far apart the noise alone drives probabilities, or null]
   const SIZE = 480;
   const LEFT = 52;
@@ -35,15 +35,14 @@
     return input;
   });
   const values = ends.map(() => element("b"));
-  const saved = element("button", { type: "button", text: "CSV", "aria-label": "Save the probabilities as CSV" });
-  saved.addEventListener("click", () => {
+  const saved = button("CSV", () => {
     const lines = points.map(([before, after, lost, gained, ...ids]) => [setBox.value, modelBox.value, ...ids, before, after, lost ? "lost" : gained ? "gained" : "same"]);
     csv.save(csv.from(["set", "model", "bucket_id", "example_id", "original", "rewording", "answer"], lines), "sureness.csv");
-  });
+  }, { "aria-label": "Save the probabilities as CSV" });
   const inside = element("p", { role: "status", "aria-live": "polite" });
   const whole = element("p", { class: "note" });
   const lead = element("a", { href: "#browser", text: "Show them below" });
-  const reset = element("button", { type: "button", text: "Drop the frame" });
+  const reset = button("Drop the frame", () => { frame = [0, 1, 0, 1]; filter(); sliders[0].focus({ preventScroll: true }); });
   const picture = svgNode("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img" });
   const layers = Object.fromEntries(["same", "lost", "gained"].map((kind) => [kind, svgNode("path", { class: kind })]));
   const noise = svgNode("path", { class: "axis noise" });
@@ -121,7 +120,6 @@
   });
   picture.addEventListener("pointerup", () => { if (from) { from = null; filter(); } });
   picture.addEventListener("pointercancel", () => { from = null; });
-  reset.addEventListener("click", () => { frame = [0, 1, 0, 1]; filter(); sliders[0].focus({ preventScroll: true }); });
 
   for (const tick of [0, 0.5, 1]) {
     picture.append(svgNode("text", { x: x(tick), y: SIZE - 26, "text-anchor": "middle" }, String(tick)), svgNode("text", { x: LEFT - 8, y: y(tick) + 5, "text-anchor": "end" }, String(tick)));
