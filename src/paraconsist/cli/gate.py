@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from paraconsist.cli.ends import say
 from paraconsist.cli.options import Fields, argument, echo
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import input_error
+from paraconsist.errors import end_rehearsal, input_error, rehearsed
 from paraconsist.scoring.options import ScoreOptions
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ FAILED = 1
 MORE = 3
 
 
+@rehearsed
 def gate(
     *,
     condition: str = argument("For instance 'pc.low >= 0.75', 'change.high < 10%', 'pc.not_worse' with --against."),
@@ -86,6 +87,7 @@ def gate(
         results = {name: results[name] for name in set_name}
     if sequential:
         verdicts = gating.check_sequentially(conditions, results)
+        end_rehearsal()
         for tested, name, holds in verdicts:
             found = results[name]["until"].get("own") or results[name]["until"]
             unknown = "ask for more" if found["n_asked"] < found["n_in_all"] else "not known, and all are asked"
@@ -99,6 +101,7 @@ def gate(
     if isinstance(opened, Opened) and not sets and not all(one.passed for one in checks):
         sets = score_sources(opened, options)
     checks = gating.with_worst(checks, sets)
+    end_rehearsal()
     for warning in gating.warnings_of(results, conditions):
         say(f"warning: {warning}")
     echo(verdict(checks))

@@ -22,7 +22,7 @@ from paraconsist.comparing.words import normalised, shared_words
 from paraconsist.data.foreign import read_yaml, valid_text, without_reasoning
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.data.tasks import Task, get_task
-from paraconsist.errors import InputError, extras, input_error, plural, renamed
+from paraconsist.errors import InputError, extras, input_error, is_rehearsal, plural, renamed
 from paraconsist.measures.edit_effects import SMALL_NUMBERS
 from paraconsist.models.endpoint.settings import PromptSettings
 
@@ -300,6 +300,8 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
         return np.array([_verdict(text) or False for (text,) in written], dtype=np.float64)
 
     def both_orders(first: Sequence[str], second: Sequence[str]) -> Floats:
+        if is_rehearsal():
+            return np.zeros(len(first))
         both = verdicts([*first, *second], [*second, *first])
         return (both[: len(first)] + both[len(first) :]) / 2.0
 
