@@ -1,12 +1,14 @@
 """What can be refused is refused before a judge is paid, at every door and however the judge is named."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.faulty_server import FaultyServer
+from helpers.faulty_server import FaultyServer, first
 
+import paraconsist as pc
 from paraconsist.data.predictions import write_predictions
 from paraconsist.data.tables import read_table
 
@@ -100,6 +102,24 @@ def test_what_a_command_refuses_is_refused_before_a_judge_is_paid(tmp_path, comm
     code, _, told = command(*words, *named)
     assert (code, said in told) == (2, True), told
     assert len(server.received) == 0
+
+
+@pytest.mark.faults
+def test_what_is_told_of_a_judge_s_endpoint_says_that_it_is_the_judge_s(monkeypatch, judge):
+    """A run over another endpoint looked as if its own were silent, or had refused."""
+    server, same = judge
+    monkeypatch.setattr("paraconsist.models.endpoint.client._SILENCE", 0.0)
+    server.raw = {"flagged": (400, {}, b'{"error": {"message": "The prompt was flagged."}}')}
+    server.script = first("429:0", "flagged")
+    about = f"This is about the judge, of {re.escape(same.removeprefix('judge:'))}."
+    silent = f"no request was answered .*; they are sent again, less often. {about}"
+    refused = f"the endpoint refused 1 of 2 texts, which have no answer. It said: The prompt was flagged. {about}"
+    with (
+        pytest.warns(UserWarning, match=silent),
+        pytest.warns(UserWarning, match=refused),
+        pytest.warns(UserWarning, match="the judge gave"),
+    ):
+        pc.answer_similarity(["a"], ["b"], same=same)
 
 
 @pytest.mark.parametrize("line", DONE)

@@ -274,7 +274,8 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
     except (InputError, TypeError) as problem:
         must = "name a file whose fields are as those of an endpoint"
         raise input_error("compare_answers", "same", must, got=argument, remedy=str(problem)) from None
-    meter, sampling = Meter(settings), GenerationSettings(max_new_tokens=8)
+    about = f" This is about the judge, of {argument}."  # the answers' own model may be behind another endpoint
+    meter, sampling = Meter(settings, about), GenerationSettings(max_new_tokens=8)
     say = None if settings.prices is None else lambda line: _tell(f"will be paid: {line}")
 
     def verdicts(first: Sequence[str], second: Sequence[str]) -> Floats:
@@ -288,8 +289,8 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
             with renamed(output="same"), Journal(cache_folder) as journal:
                 how = partial(write_texts, journal=journal, meter=meter, say=say)
                 written = how(settings, model, texts, sampling, reads=lambda text: _verdict(text) is not None)
-        except InputError as problem:  # the answers' own model may be behind another endpoint
-            problem.remedy += f" This is about the judge, of {argument}."
+        except InputError as problem:
+            problem.remedy += about
             raise
         if settings.prices and meter.n_requests > before:
             _tell(f"was asked: {meter.spent}")

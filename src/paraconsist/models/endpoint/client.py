@@ -184,6 +184,7 @@ class Meter:
     """What one command has sent and what it cost, over all of its clients."""
 
     settings: EndpointSettings
+    about: str = ""  # ends what is told of them, where another endpoint may be asked too
     n_requests: int = 0
     cost: float = 0.0  # of the answered requests; 0 without a price
     _paces: dict[str, Pace] = field(default_factory=dict)
@@ -564,7 +565,7 @@ class EndpointClient:
         if silent > _SILENCE and not self._is_silence_told:
             self._is_silence_told = True
             text = f"no request was answered for {silent:,.0f} seconds ({problem}); they are sent again, less often"
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warnings.warn(f"{text}.{self.meter.about}", UserWarning, stacklevel=2)
 
     def _check_patience(self, about: str, problem: _Again) -> None:
         silent = asyncio.get_running_loop().time() - self._last_answer

@@ -393,7 +393,7 @@ def write_texts(
     written = dict(zip(requests, with_client(settings, find_key(settings), work, meter), strict=True))
     if refusals:
         text = f"the endpoint refused {len(refusals):,} of {plural(len(requests), 'text')}, which have no answer"
-        warnings.warn(f"{text}. It said: {refusals[0].message}", UserWarning, stacklevel=2)
+        warnings.warn(f"{text}. It said: {refusals[0].message}{meter.about}", UserWarning, stacklevel=2)
     return [[written[name] for name in names[i : i + generation.n]] for i in range(0, len(names), generation.n)]
 
 
