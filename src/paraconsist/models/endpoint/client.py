@@ -456,14 +456,25 @@ class EndpointClient:
                 content = await _body(response)
         except Malformed as problem:
             raise _Again("malformed", f"an answer that cannot be read ({problem})") from None
+        except aiohttp.ClientConnectorCertificateError as problem:
+            raise protocol.untrusted(server.url, problem.certificate_error) from None
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as problem:
             sent.free = True
             timed_out = isinstance(problem, asyncio.TimeoutError)
-            raise _Again("unreachable", "no connection in time" if timed_out else self._hide(str(problem))) from None
+            of_proxy = "The environment's proxy: " * isinstance(problem, aiohttp.ClientProxyConnectionError)
+            why = of_proxy + ("no connection in time" if timed_out else self._hide(str(problem)))
+            raise _Again("unreachable", why) from None
+        except aiohttp.ClientHttpProxyError as problem:
+            sent.free = True
+            if problem.status not in _RETRIED:
+                raise protocol.refused_by_proxy(problem.status) from None
+            raise _Again(str(problem.status), f"{problem.status} of the environment's proxy") from None
         except asyncio.TimeoutError:
             raise _Again("timeout", f"no answer within {self.settings.timeout:g} seconds") from None
         except (aiohttp.ClientError, OSError) as problem:
             why = self._hide(str(problem)) or type(problem).__name__
+            is_first = self._n_unreadable == 0 and isinstance(problem, aiohttp.ServerDisconnectedError)
+            why += "; perhaps it takes https:// alone" * (is_first and server.url.startswith("http://"))
             raise _Again("connection", f"the connection was cut ({why})") from None
         sent.free = not 200 <= response.status < 300
         server.pace.learn(response.headers, sent.n_tokens, asyncio.get_running_loop().time())
@@ -501,6 +512,8 @@ class EndpointClient:
             must = "name the environment variable of a key that the endpoint takes"
             raise input_error("run", "api_key_variable", must, remedy=f"{url} answered {status}. {remedy}")
         message = self._hide(protocol.message_of(content))
+        if status == 407:
+            raise protocol.refused_by_proxy(status)
         if status == 429 and b"insufficient_quota" in content:
             raise InputError(f"the account's quota is used up: {message}", function="run")
         if status == 429 or status in _RETRIED:
@@ -656,15 +669,22 @@ def _proxy(settings: EndpointSettings) -> str | None:
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or settings.is_local or proxy_bypass(parts.netloc):
         return None
-    if not (proxy := proxy if "://" in proxy else f"http://{proxy}").startswith(("http://", "https://")):
-        remedy = "Name the host as NO_PROXY, or an HTTP proxy as HTTPS_PROXY."  # not shown: it may hold a password
-        raise InputError("the environment's proxy is not an HTTP proxy.", function="run", remedy=remedy)
-    return proxy
+    with contextlib.suppress(ValueError):
+        proxy = proxy if "://" in proxy else f"http://{proxy}"
+        if (at := urlsplit(proxy)).scheme in ("http", "https") and at.hostname and at.port != 0:
+            return proxy
+    remedy = "Name the host as NO_PROXY, or an HTTP proxy as HTTPS_PROXY."  # not shown: it may hold a password
+    raise InputError("the environment's proxy is not an HTTP proxy.", function="run", remedy=remedy)
 
 
 def _certificates() -> ssl.SSLContext:
     """Return the trusted authorities: those of SSL_CERT_FILE or SSL_CERT_DIR if set, else certifi's."""
-    return _context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    file = os.environ.get("SSL_CERT_FILE")
+    try:
+        return _context(file, os.environ.get("SSL_CERT_DIR"))
+    except OSError as problem:
+        must = f"the environment's SSL_CERT_FILE names no file of certificates (PEM) that can be read: {file}."
+        raise InputError(must, function="run", remedy=f"{problem.strerror or problem}.") from None
 
 
 @cache  # 40 ms for each of many runs

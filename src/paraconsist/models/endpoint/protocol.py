@@ -29,6 +29,10 @@ _TOO_LONG = re.compile(
 KEPT = "What was answered is kept: the same command goes on from there."
 
 
+#: What OpenSSL calls a certificate that has expired, or is of another host or address.
+_NOT_OF_AUTHORITIES = (10, 62, 64)
+
+
 class Interrupted(Malformed):
     """An answer that an error of the server ended; it is requested again."""
 
@@ -79,9 +83,27 @@ def _message(value: Any) -> str:
 def unreachable(url: str, why: str) -> Unreachable:
     """Return the error for a server to which there is no connection."""
     why = why.replace(" ssl:default", "").rstrip(".")  # aiohttp says it of http, too
-    remedy = f"{why}. Is the server running, and is this its host and port? {KEPT}"
+    port = "port, and http:// what it takes" if "WRONG_VERSION_NUMBER" in why else "port"
+    remedy = f"{why}. Is the server running, and is this its host and {port}? {KEPT}"
     must = "be an address that can be reached"
     return Unreachable(must, function="run", parameter="endpoint", got=url, remedy=remedy)
+
+
+def untrusted(url: str, problem: Exception) -> InputError:
+    """Return the error for a server whose certificate does not pass."""
+    why, code = (getattr(problem, f"verify_{name}", problem) for name in ("message", "code"))
+    remedy = f"{str(why).rstrip('.')}. "
+    if code not in _NOT_OF_AUTHORITIES:
+        remedy += "If you trust it, name the file of its authority's certificate (PEM) as SSL_CERT_FILE, a variable of "
+        remedy += f"the environment. {KEPT}"
+    return input_error("run", "endpoint", "have a certificate that is trusted", got=url, remedy=remedy)
+
+
+def refused_by_proxy(status: int) -> InputError:
+    """Return the error for a connection that the environment's proxy refuses; its address may hold a password."""
+    remedy = "It wants a name and a password: HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT. " * (status == 407)
+    remedy += "If the endpoint's host needs no proxy, name it as NO_PROXY."
+    return InputError(f"the environment's proxy refused the connection ({status}).", function="run", remedy=remedy)
 
 
 def refusal(
