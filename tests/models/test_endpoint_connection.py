@@ -89,7 +89,7 @@ def test_a_file_of_certificates_that_cannot_be_read_is_named(tmp_path, environme
     environment.setenv("SSL_CERT_FILE", str(file))
     with FaultyServer() as server:
         said = why(settings_of(server))
-        assert f"SSL_CERT_FILE names no file of certificates (PEM) that can be read: {file}." in said
+        assert f"SSL_CERT_FILE names no certificates (PEM) that can be read: {file} (" in said
         assert not server.received
 
 

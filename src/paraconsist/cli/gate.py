@@ -94,9 +94,8 @@ def gate(
             word = {True: "pass", False: "fail", None: unknown}[holds]
             ends = f"{found['low']:.4f} to {found['high']:.4f} after {found['n_asked']:,} of {found['n_in_all']:,}"
             echo(f"{word}: {tested} ({ends}: {name})")
-        if any(holds is not True for *_, holds in verdicts):
-            raise SystemExit(FAILED if any(holds is False for *_, holds in verdicts) else MORE)
-        return
+        said = {holds for *_, holds in verdicts}
+        raise SystemExit(FAILED if False in said else MORE if None in said else 0)
     checks = gating.check(conditions, results, allow_degenerate=allow_degenerate)
     if isinstance(opened, Opened) and not sets and not all(one.passed for one in checks):
         sets = score_sources(opened, options)
@@ -119,12 +118,8 @@ def verdict(checks: Sequence[Check]) -> str:
     conditions = " and ".join(dict.fromkeys(str(one.condition) for one in checks))
     n_sets = len({one.set_name for one in checks})
     others = "" if n_sets == 1 else f"; {n_sets} sets"
-    why = ""
-    if tightest.reason:
-        why = f". Undefined: {tightest.reason}" if is_undefined else f". Says too little: {tightest.reason}"
-    if tightest.worst:
-        why += f". Look at {', '.join(tightest.worst)}"
-    what = ", ".join(
-        filter(None, (tightest.set_name, tightest.condition.what, tightest.condition.meaning, tightest.within))
-    )
+    why = f". {'Undefined' if is_undefined else 'Says too little'}: {tightest.reason}" * bool(tightest.reason)
+    why += f". Look at {', '.join(tightest.worst)}" * bool(tightest.worst)
+    parts = tightest.set_name, tightest.condition.what, tightest.condition.meaning, tightest.within
+    what = ", ".join(filter(None, parts))
     return f"{'fail' if failed else 'pass'}: {conditions} (found {value}: {what}{others}){why}"

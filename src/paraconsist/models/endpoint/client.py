@@ -93,10 +93,9 @@ class Estimate:
         how = "is not" if is_long and not self.ends_early else "may not be"
         less = f" The budget of {' and '.join(budgets)} {how} enough: what is answered by then is kept, and the same "
         less += "command goes on from there."
-        early = ", if all buckets must be asked" if self.ends_early else ""
-        first = f", after {plural(self.n_tried, 'small request')} or more that tell how the server answers"
-        first *= self.n_tried > 0
-        return f"{whole}{early}{first}.{less if budgets else ''}"
+        early, tried = ", if all buckets must be asked" * self.ends_early, plural(self.n_tried, "small request")
+        first = f", after {tried} or more that tell how the server answers" * (self.n_tried > 0)
+        return f"{whole}{early}{first}.{less * bool(budgets)}"
 
 
 @dataclass
@@ -112,9 +111,8 @@ class Limit:
 
     def take(self, n: float, now: float) -> None:
         """Count `n` requests or tokens that are sent now."""
-        if self.given or self.learnt:
-            self.at = max(self.at, now - _SLACK * MINUTE)
-            self.add(n)
+        self.at = max(self.at, now - _SLACK * MINUTE)
+        self.add(n)
 
     def add(self, n: float) -> None:
         """Count `n` more than were taken, or less."""
@@ -436,10 +434,9 @@ class EndpointClient:
         """Return the JSON at a path, for hints in messages; None if it cannot be read."""
         import aiohttp
 
+        server, limit = self._servers[0], aiohttp.ClientTimeout(total=seconds)
+        options: Any = {"allow_redirects": False, "proxy": server.proxy, "timeout": limit}
         try:
-            limit = aiohttp.ClientTimeout(total=seconds)
-            server = self._servers[0]
-            options: Any = {"allow_redirects": False, "proxy": server.proxy, "timeout": limit}
             async with self._http.get(server.url + path, **options) as response:
                 return read_object(await _body(response), self._hide) if response.status == 200 else None
         except Exception:  # the hint is optional
@@ -506,9 +503,7 @@ class EndpointClient:
             remedy = "It wants a key: put it into an environment variable and name that."
             if self._key is not None:
                 variable = self.settings.api_key_variable or _DEFAULT_VARIABLE
-                remedy = (
-                    f"Look at what the environment variable {variable} holds, and whether the key may use this model."
-                )
+                remedy = f"Look at what the environment variable {variable} holds, and whether it may use this model."
             must = "name the environment variable of a key that the endpoint takes"
             raise input_error("run", "api_key_variable", must, remedy=f"{url} answered {status}. {remedy}")
         message = self._hide(protocol.message_of(content))
@@ -679,19 +674,18 @@ def _proxy(settings: EndpointSettings) -> str | None:
 
 def _certificates() -> ssl.SSLContext:
     """Return the trusted authorities: those of SSL_CERT_FILE or SSL_CERT_DIR if set, else certifi's."""
-    file = os.environ.get("SSL_CERT_FILE")
-    try:
-        return _context(file, os.environ.get("SSL_CERT_DIR"))
-    except OSError as problem:
-        must = f"the environment's SSL_CERT_FILE names no file of certificates (PEM) that can be read: {file}."
-        raise InputError(must, function="run", remedy=f"{problem.strerror or problem}.") from None
+    return _context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
 @cache  # 40 ms for each of many runs
 def _context(file: str | None, folder: str | None) -> ssl.SSLContext:
     import certifi
 
-    return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
+    try:
+        return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
+    except OSError as problem:
+        must = f"the environment's SSL_CERT_FILE names no certificates (PEM) that can be read: {file} ({problem})."
+        raise InputError(must, function="run") from None
 
 
 def backoff(failures: int, rng: random.Random) -> float:
@@ -713,16 +707,12 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     (2.0, None)
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers[name]) * unit
-        except (KeyError, ValueError):
-            continue
-        if math.isfinite(seconds):
-            return max(0.0, seconds)
+        with contextlib.suppress(KeyError, ValueError):
+            if math.isfinite(seconds := float(headers[name]) * unit):
+                return max(0.0, seconds)
     try:
         until = parsedate_to_datetime(headers["retry-after"])
     except (KeyError, ValueError, TypeError, OverflowError):
         return None
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=timezone.utc)
+    until = until if until.tzinfo is not None else until.replace(tzinfo=timezone.utc)
     return max(0.0, (until - (now or datetime.now(timezone.utc))).total_seconds())

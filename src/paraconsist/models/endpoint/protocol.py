@@ -29,10 +29,6 @@ _TOO_LONG = re.compile(
 KEPT = "What was answered is kept: the same command goes on from there."
 
 
-#: What OpenSSL calls a certificate that has expired, or is of another host or address.
-_NOT_OF_AUTHORITIES = (10, 62, 64)
-
-
 class Interrupted(Malformed):
     """An answer that an error of the server ended; it is requested again."""
 
@@ -91,11 +87,9 @@ def unreachable(url: str, why: str) -> Unreachable:
 
 def untrusted(url: str, problem: Exception) -> InputError:
     """Return the error for a server whose certificate does not pass."""
-    why, code = (getattr(problem, f"verify_{name}", problem) for name in ("message", "code"))
-    remedy = f"{str(why).rstrip('.')}. "
-    if code not in _NOT_OF_AUTHORITIES:
-        remedy += "If you trust it, name the file of its authority's certificate (PEM) as SSL_CERT_FILE, a variable of "
-        remedy += f"the environment. {KEPT}"
+    why = str(getattr(problem, "verify_message", problem))
+    remedy = "If you trust it, name the file of its authority's certificate (PEM) as SSL_CERT_FILE in the environment. "
+    remedy = f"{why.rstrip('.')}. {remedy * ('self' in why or 'issuer' in why)}{KEPT}"
     return input_error("run", "endpoint", "have a certificate that is trusted", got=url, remedy=remedy)
 
 
@@ -316,12 +310,9 @@ def read_answer(data: bytes, hide: Callable[[str], str]) -> Json:
 def text_of(body: Json) -> str:
     """Return the model's text; empty if it wrote nothing that is shown (a refusal, reasoning only)."""
     choice = _choice(body)
-    if "text" in choice:
-        text = choice["text"]
-    elif isinstance(choice.get("message"), dict):
-        text = choice["message"].get("content")
-    else:
+    if "text" not in choice and not isinstance(choice.get("message"), dict):
         raise Malformed("it has neither text nor message")
+    text = choice["text"] if "text" in choice else choice["message"].get("content")
     if not isinstance(text, (str, list, type(None))):
         raise Malformed("its text is not a text")
     return _text(text)
@@ -414,9 +405,7 @@ def _n_written(names: Sequence[str], text: Any, whole: str, counted: int | None)
             n += 1
             left -= len(names[-n])
         return n
-    if counted is None or sum(map(len, names)) < len(whole) // 2:
-        return None
-    return counted
+    return None if sum(map(len, names)) < len(whole) // 2 else counted
 
 
 def as_label(first: Mapping[str, float], answers: Sequence[str], *, chat: bool) -> list[float | None]:
