@@ -282,3 +282,11 @@ def test_the_first_line_of_a_text_that_breaks_off_later_is_whole(tmp_path):
     with FaultyServer(write=lambda text, body: written[body["seed"]]) as server:
         made = EndpointGenerator(EndpointSettings(server.url), "toy", settings, tmp_path / "answers")
         assert refine(["It rains."], made, settings).accepted == {"It rains.": ["It is raining."]}
+
+
+@pytest.mark.faults
+def test_a_sheet_without_a_folder_is_refused_before_a_generator_is_paid(tmp_path, rows):
+    with FaultyServer(write=reworded) as server:
+        said = refused(arguments(server.url, rows, tmp_path / "set.parquet", "--sheet", tmp_path / "none" / "a.csv"))
+        assert "`--sheet` must be in a folder that exists" in said
+        assert not server.received
