@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.endpoint import command, done, refused
-from helpers.faulty_server import KEY, FaultyServer, at_random
+from helpers.faulty_server import KEY, FaultyServer, Received, at_random
 from helpers.models import tiny_encoder
 from helpers.perturb import write_csv
 from helpers.processes import NOWHERE, Forked
@@ -19,6 +19,7 @@ from paraconsist.errors import InputError
 from paraconsist.models.endpoint.client import BudgetReached
 from paraconsist.models.endpoint.settings import EndpointSettings
 from paraconsist.transforms.paraphrase.generators import EndpointGenerator, GeneratorSettings, preset, settings_of
+from paraconsist.transforms.paraphrase.refining import refine
 
 ROWS = [
     ("A girl reads.", "A girl is awake.", "entailment"),
@@ -247,3 +248,45 @@ def test_presets_without_beams():
     assert (settings.diversity, settings.temperature) == (None, 0.6)
     with pytest.raises(InputError, match="`examples` must be at least 10 for this prompt; got 2"):
         EndpointGenerator(endpoint, "toy", preset("s24"), Path("x"), examples=[("a", "b")] * 2)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_a_wording_that_breaks_off_is_none(tmp_path, reason):
+    """Half of a question became a wording: "Could you say how many legs does a spider"."""
+    (tmp_path / "exam.csv").write_text("question,answer\nHow many legs does a spider have in total?,8\n")
+
+    def write(text: str, body: dict) -> str:
+        whole = f"Could you say how many legs does a spider have{'?' * body['seed']}"
+        return whole if body["seed"] else whole.removesuffix(" have")
+
+    def change(said: dict, received: Received) -> dict:
+        said["choices"][0]["finish_reason"] = "stop" if received.body["seed"] else reason
+        return said
+
+    with FaultyServer(write=write, change=change) as server:
+        given = ["reword", tmp_path / "exam.csv", "--kinds", "generated", "--endpoint", server.url]
+        for _ in range(2):  # the second time of what is kept
+            code, _, said = command(*given, "--generator", "toy", "--output", tmp_path / "exam", "--overwrite")
+            assert code == 0, said
+            assert "left out 1: breaks off" in said
+        assert len(server.received) == 5
+    (file,) = (tmp_path / "exam").iterdir()
+    wordings = [json.loads(line)["question"] for line in file.read_text().splitlines()]
+    assert wordings == ["How many legs does a spider have in total?", "Could you say how many legs does a spider have?"]
+
+
+def test_the_first_line_of_a_text_that_breaks_off_later_is_whole(tmp_path):
+    settings = GeneratorSettings(prompt="Say: {sentence}", n=2, temperature=0.7, max_new_tokens=3)
+    written = {0: "\nIt is raining.\nAnd then it", 1: "It rains and"}
+    with FaultyServer(write=lambda text, body: written[body["seed"]]) as server:
+        made = EndpointGenerator(EndpointSettings(server.url), "toy", settings, tmp_path / "answers")
+        assert refine(["It rains."], made, settings).accepted == {"It rains.": ["It is raining."]}
+
+
+@pytest.mark.faults
+def test_a_sheet_without_a_folder_is_refused_before_a_generator_is_paid(tmp_path, rows):
+    with FaultyServer(write=reworded) as server:
+        said = refused(arguments(server.url, rows, tmp_path / "set.parquet", "--sheet", tmp_path / "none" / "a.csv"))
+        assert "`--sheet` must be in a folder that exists" in said
+        assert not server.received

@@ -44,12 +44,13 @@ def mock_model(answer: Callable[[str], str]) -> Any:
     return get_model("mockllm/model", custom_outputs=respond, memoize=False)
 
 
-def inspect_eval(task: Any, answer: Callable[[str], str], folder: Path, **options: Any) -> Any:
-    """Evaluate a task on the mock model; return the log."""
+def inspect_eval(task: Any, answer: Callable[[str], str] | str, folder: Path, **options: Any) -> Any:
+    """Evaluate a task on the mock model, or on one by its name; return the log."""
     with installed():
         import inspect_ai
 
         settings = {"display": "none", "log_dir": str(folder), "log_format": "eval", "log_realtime": False}
-        (log,) = inspect_ai.eval(task, model=mock_model(answer), **settings, **options)
+        model = answer if isinstance(answer, str) else mock_model(answer)
+        (log,) = inspect_ai.eval(task, model=model, **settings, **options)
         gc.collect()  # streams that it left open say so when they are collected
     return log

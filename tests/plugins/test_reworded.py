@@ -1,5 +1,6 @@
 """Reworded tasks of lm-evaluation-harness: the original to the bit, its groups and examples, the log, refusals."""
 
+import json
 import statistics
 import sys
 from collections import defaultdict
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from helpers.benchmark_rows import HashedModel, stand_in
+from helpers.faulty_server import FaultyServer
 from helpers.harness import lm_eval as lm_eval_command
 from helpers.smollm2 import find_gguf, save_smollm2
 from lm_eval.api.model import CachingLM
@@ -451,3 +453,23 @@ def test_the_command_and_its_log(index, tmp_path, command):
     assert "2 questions" in command.out(
         *("reword", "lm-eval:gsm8k", "--output", tmp_path / "gsm8k", "--overwrite", "--limit", 2)
     )
+
+
+def test_a_model_behind_an_endpoint_is_asked_by_the_harness(index, tmp_path, command):
+    """A wording is a request of its own, and the log is scored without an option: A_O is what the harness says."""
+    command.out("reword", "lm-eval:gsm8k", "--output", tmp_path / "gsm8k")
+    with FaultyServer(write=lambda text, body: f"#### {len(text) % 7}") as server:
+        lm_eval_command(
+            *("--model", "local-chat-completions", "--apply_chat_template", "--tasks", "gsm8k_reworded"),
+            *("--model_args", f"model=toy,base_url={server.url}/chat/completions,num_concurrent=4"),
+            *("--include_path", tmp_path / "gsm8k", "--log_samples", "--output_path", tmp_path / "logs"),
+        )
+        n_asked = len({json.dumps(request.body["messages"]) for request in server.received})
+    rows = [json.loads(line) for line in (tmp_path / "gsm8k" / "gsm8k_reworded.jsonl").read_text().splitlines()]
+    assert n_asked == len(rows)
+    (results,) = (tmp_path / "logs").rglob("results_*.json")
+    told = json.loads(results.read_text())["results"]["gsm8k_reworded"]
+    (scored,) = pc.score(tmp_path / "logs", n_resamples=10).sets.values()
+    measured = scored.measures["paraphrastic_consistency"]
+    assert measured["original_accuracy"] == told["original_exact_match,strict-match"]
+    assert len(scored.rows) == len(rows)

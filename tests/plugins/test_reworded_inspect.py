@@ -9,6 +9,7 @@ from runpy import run_path
 
 import pytest
 from helpers import inspect_evaluations
+from helpers.faulty_server import FaultyServer
 from helpers.inspect_evaluations import inspect_eval, mock_model
 
 import paraconsist as pc
@@ -342,3 +343,26 @@ def test_the_command(tmp_path, command, monkeypatch):
     assert "boats: 8" in command.out("reword", "inspect:helpers.inspect_tasks@boats", "--output", tmp_path / "module")
     assert "name one task" in command.refused("reword", "inspect:inspect_tasks.py", "--output", tmp_path / "other")
     assert "be a task whose" in command.refused("reword", "inspect:nothing.py@boats", "--output", tmp_path / "other")
+
+
+def test_a_model_behind_an_endpoint_is_asked_by_the_harness(tmp_path, monkeypatch):
+    """A wording is a request of its own, and the log is scored without an option: A_O is what the harness says."""
+    pytest.importorskip("openai")
+    monkeypatch.setenv("LOCAL_API_KEY", "EMPTY")
+    _, task = write(tmp_path / "new", "cargo")
+
+    def whole(said, received):
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        return {**said, "id": "x", "created": 1, "object": "chat.completion", "usage": usage}
+
+    with FaultyServer(write=lambda text, body: f"ANSWER: {len(text) % 7}", change=whole) as server:
+        at = {"model_base_url": server.url, "max_tokens": 9}
+        log = inspect_eval(task, "openai-api/local/toy", tmp_path / "logs", **at)
+        asked = {json.dumps(request.body["messages"]) for request in server.received}
+    assert log.status == "success"
+    assert len(asked) == len(log.samples)
+    (scored,) = pc.score(tmp_path / "logs", n_resamples=10).sets.values()
+    originals = [sample for sample in log.samples if not sample.metadata["wording"]]
+    found = scored.measures["paraphrastic_consistency"]["original_accuracy"]
+    assert found == pytest.approx(accuracy(originals, "match"))
+    assert len(scored.rows) == len(log.samples)

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -470,6 +471,30 @@ def test_after_ctrl_c_a_sweep_waits_for_paid_answers_as_a_run_does(tmp_path: Pat
         signal.signal(signal.SIGINT, before)
     assert seen[-3:] == [queue.GRACE] * 3  # after what finds out how the server answers
     assert queue.patience == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_a_sweep_that_is_killed_goes_on_and_asks_nothing_twice_but_what_was_under_way(tmp_path: Path, name: str):
+    number, n_workers = getattr(signal, name), 2
+    with FaultyServer(write=answer, delay=0.02) as server:
+        given = ["sweep", "--model", "toy", "--endpoint", server.url, "--dataset", questions(tmp_path)]
+        given += ["--column", "question=text", "--vary", "temperature=0,1", "--seeds", "1,2", "--n-resamples", 20]
+        given += ["--concurrency", n_workers, "--output", tmp_path / "sweep"]
+        for n_received in (4, 17):  # in the first cell, and in another
+            process = Forked(given)
+            while process.poll() is None and len(server.received) < n_received:
+                time.sleep(0.001)
+            process.send_signal(number)
+            assert process.wait() == {"SIGINT": 130, "SIGTERM": 143, "SIGKILL": -signal.SIGKILL}[name]
+        assert Forked(given).wait() == 0
+        asked = Counter(json.dumps(one.body, sort_keys=True) for one in server.received if one.tag != "probe")
+        assert len(asked) == 3 * 12
+        assert asked.total() - len(asked) <= (2 * n_workers if name == "SIGKILL" else 0)
+        n = len(server.received)
+        assert Forked(given).wait() == 0
+        assert len(server.received) == n
+    assert len(json.loads((tmp_path / "sweep" / "sweep.json").read_text())["cells"]) == 3
 
 
 def test_a_language_model_on_this_machine_is_swept_by_its_chat_template(tmp_path: Path, monkeypatch) -> None:

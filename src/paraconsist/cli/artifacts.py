@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from paraconsist.cli.options import AS_JSON, OUTPUT, REQUIRED, show_results, write_results
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import input_error
+from paraconsist.errors import end_rehearsal, input_error, rehearsed
 from paraconsist.files import to_strict_json
 from paraconsist.scoring.options import IntervalOptions
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from paraconsist.studies.artifacts import ArtifactRow
 
 
+@rehearsed
 def artifacts(
     *,
     partial: Path = option(REQUIRED, "Run folder or predictions of a model that was shown part of the input."),
@@ -49,6 +50,7 @@ def artifacts(
         source = opened.one("artifacts", "full", set_)
         models.append(("full" if len(full) == 1 else path.stem, source.predictions, source.test))
     options, columns = ScoreOptions(**intervals.intervals), replace(seen.columns, stratum=())
+    end_rehearsal()
     table = artifact_table(seen.predictions, models, options, columns, partial_test=seen.test)
     results = to_strict_json({"rows": [row.to_dict() for row in table]})
     write_results("artifacts", output, results)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from paraconsist.cli.ends import say
 from paraconsist.cli.options import Fields, argument, echo
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import input_error
+from paraconsist.errors import end_rehearsal, input_error, rehearsed
 from paraconsist.scoring.options import ScoreOptions
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ FAILED = 1
 MORE = 3
 
 
+@rehearsed
 def gate(
     *,
     condition: str = argument("For instance 'pc.low >= 0.75', 'change.high < 10%', 'pc.not_worse' with --against."),
@@ -86,19 +87,20 @@ def gate(
         results = {name: results[name] for name in set_name}
     if sequential:
         verdicts = gating.check_sequentially(conditions, results)
+        end_rehearsal()
         for tested, name, holds in verdicts:
             found = results[name]["until"].get("own") or results[name]["until"]
             unknown = "ask for more" if found["n_asked"] < found["n_in_all"] else "not known, and all are asked"
             word = {True: "pass", False: "fail", None: unknown}[holds]
             ends = f"{found['low']:.4f} to {found['high']:.4f} after {found['n_asked']:,} of {found['n_in_all']:,}"
             echo(f"{word}: {tested} ({ends}: {name})")
-        if any(holds is not True for *_, holds in verdicts):
-            raise SystemExit(FAILED if any(holds is False for *_, holds in verdicts) else MORE)
-        return
+        said = {holds for *_, holds in verdicts}
+        raise SystemExit(FAILED if False in said else MORE if None in said else 0)
     checks = gating.check(conditions, results, allow_degenerate=allow_degenerate)
     if isinstance(opened, Opened) and not sets and not all(one.passed for one in checks):
         sets = score_sources(opened, options)
     checks = gating.with_worst(checks, sets)
+    end_rehearsal()
     for warning in gating.warnings_of(results, conditions):
         say(f"warning: {warning}")
     echo(verdict(checks))
@@ -116,12 +118,8 @@ def verdict(checks: Sequence[Check]) -> str:
     conditions = " and ".join(dict.fromkeys(str(one.condition) for one in checks))
     n_sets = len({one.set_name for one in checks})
     others = "" if n_sets == 1 else f"; {n_sets} sets"
-    why = ""
-    if tightest.reason:
-        why = f". Undefined: {tightest.reason}" if is_undefined else f". Says too little: {tightest.reason}"
-    if tightest.worst:
-        why += f". Look at {', '.join(tightest.worst)}"
-    what = ", ".join(
-        filter(None, (tightest.set_name, tightest.condition.what, tightest.condition.meaning, tightest.within))
-    )
+    why = f". {'Undefined' if is_undefined else 'Says too little'}: {tightest.reason}" * bool(tightest.reason)
+    why += f". Look at {', '.join(tightest.worst)}" * bool(tightest.worst)
+    parts = tightest.set_name, tightest.condition.what, tightest.condition.meaning, tightest.within
+    what = ", ".join(filter(None, parts))
     return f"{'fail' if failed else 'pass'}: {conditions} (found {value}: {what}{others}){why}"

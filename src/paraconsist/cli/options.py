@@ -20,7 +20,7 @@ import click
 
 from paraconsist.cli.ends import say, state
 from paraconsist.data.options import option
-from paraconsist.errors import input_error, visible
+from paraconsist.errors import end_rehearsal, input_error, visible
 
 if TYPE_CHECKING:
     from paraconsist.models.endpoint.settings import EndpointSettings
@@ -329,6 +329,7 @@ def write_results(function: str, output: Path | None, results: Any) -> None:
     """Write results as JSON where a file was named."""
     from paraconsist.files import write_json, writing
 
+    end_rehearsal()
     if output is not None:
         with writing(function, "output", output, kind="file"):
             write_json(output, results)
@@ -351,6 +352,7 @@ def show_results(results: Any, parts: Iterable[Part], *, as_json: bool, markdown
     """Print results as JSON, else as tables, in the terminal or in Markdown."""
     from paraconsist.reporting.table import show
 
+    end_rehearsal()
     if as_json:
         print_json(results)
     else:

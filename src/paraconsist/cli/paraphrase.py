@@ -100,9 +100,10 @@ def paraphrase(
     asks = rows.task is QUESTIONS
     output = _place(output, data, asks=asks, overwrite=overwrite)
     to_check = judging.sheet or output.parent / f"{output.stem}.check.csv"
-    if to_check.exists() and not overwrite and is_filled(to_check):
-        remedy = "Give `overwrite` to replace it."
-        raise input_error("paraphrase", "sheet", "not be there already", got=str(to_check), remedy=remedy)
+    is_there = to_check.exists() and not overwrite and is_filled(to_check)
+    if is_there or not to_check.parent.is_dir():
+        must, remedy = f"be {'new' if is_there else 'in a folder that exists'}", "Give `overwrite` to replace it."
+        raise input_error("paraphrase", "sheet", must, got=str(to_check), remedy=remedy * is_there)
     if options.nli_model is not None:
         changes.setdefault("mutual_entailment", True)
     if asks and endpoint:  # by the chat API, as `run` asks questions
@@ -229,8 +230,7 @@ def say_generator(generator: Generator) -> None:
     if isinstance(generator, EndpointGenerator):
         usage = generator.usage()
         say_usage(usage, generator.model)
-        kept = f"What it wrote is kept in {generator.answers}; the same command does not ask for it again."
-        say_status(kept)
+        say_status(f"What it wrote is kept in {generator.answers}; the same command does not ask for it again.")
 
 
 def say_refined(refined: Refined, settings: GeneratorSettings, skipped: Counter[str]) -> None:

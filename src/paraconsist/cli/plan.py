@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from paraconsist.cli.options import AS_JSON, argument, read_numbers, read_pairs, show_results
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import check_fraction, input_error, renamed
+from paraconsist.errors import check_fraction, end_rehearsal, input_error, rehearsed, renamed
 from paraconsist.reporting.formatting import count, decimal, interval, percent
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from paraconsist.scoring.sources import Source
 
 
+@rehearsed
 def plan(
     *,
     pilot: Path = argument("Predictions of a pilot: a file, a log, or a run folder; each set is planned."),
@@ -160,7 +161,9 @@ def _label_plans(
             raise input_error("plan", "bucket_cost", must, got=bucket_cost)
     results: dict[str, object] = {}
     tables: list[Part] = []
-    plans, notes = label_plans(source, read_checked(checked), level)
+    sheets = read_checked(checked)
+    end_rehearsal()
+    plans, notes = label_plans(source, sheets, level)
     for key, plan in plans.items():
         of_labels = plan.label_variance / plan.n_labels
         share = of_labels / (of_labels + plan.problem_variance / plan.n_problems)
@@ -291,6 +294,7 @@ def _starred(cells: Sequence[str], values: Sequence[float]) -> list[str]:
     return [f"{cell} {'*' if value == best else ' '}" for cell, value in zip(cells, values, strict=True)]
 
 
+@rehearsed
 def variance(
     *,
     paths: list[Path] = argument("Answers: tables, logs of other tools, or run folders; several are joined."),
@@ -309,8 +313,7 @@ def variance(
         "for every wording; repeat for several.",
     ),
     rank: str | None = option(
-        None,
-        "Also rank the values of the first level, such as models, under each value of this one, such as wording.",
+        None, "Also rank the values of the first level, such as models, under each value of this one, such as wording."
     ),
     read: SourceOptions,
     plots: Path | None = option(None, "Also draw the shares in this folder, as PNG, SVG and PDF."),

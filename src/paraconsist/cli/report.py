@@ -12,7 +12,7 @@ from typing import Any
 from paraconsist.cli.ends import say_status, state
 from paraconsist.cli.options import argument, echo
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import input_error, plural
+from paraconsist.errors import input_error, plural, rehearsed
 from paraconsist.scoring.options import ScoreOptions
 
 NAME = option(None, "Name of the model of each file or run folder, once for each in order.")
@@ -44,6 +44,7 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
         yield show
 
 
+@rehearsed
 def report(
     *,
     paths: list[Path] = argument("Run folders and predictions files; several models share the page."),

@@ -22,7 +22,7 @@ from paraconsist.cli.options import (
     write_results,
 )
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import input_error, renamed
+from paraconsist.errors import end_rehearsal, input_error, rehearsed, renamed
 from paraconsist.files import write_text
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 
@@ -117,6 +117,7 @@ def compare(
     show_results(results, comparison_tables(compared.sets), as_json=as_json, markdown=markdown)
 
 
+@rehearsed
 def sheet(
     *,
     paths: list[Path] = argument("One model or several: a predictions file, a log or a run folder of each."),
@@ -153,6 +154,7 @@ def sheet(
             raise input_error("sheet", "paths", "be files of different models", got=name)
         sources[name] = sets
     drawn = draw_sheet(sources, mark=mark, n=n, apart=apart, people=people, seed=seed, question=question)
+    end_rehearsal()
     columns = ", ".join(name for name in drawn.column_names if name == mark or name.startswith(f"{mark}_"))
     how = f"fill in {columns} with yes or no"
     if output.suffix == _PAGE:

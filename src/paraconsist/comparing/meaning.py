@@ -22,7 +22,7 @@ from paraconsist.comparing.words import normalised, shared_words
 from paraconsist.data.foreign import read_yaml, valid_text, without_reasoning
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.data.tasks import Task, get_task
-from paraconsist.errors import InputError, extras, input_error, plural, renamed
+from paraconsist.errors import InputError, extras, input_error, is_rehearsal, plural, renamed
 from paraconsist.measures.edit_effects import SMALL_NUMBERS
 from paraconsist.models.endpoint.settings import PromptSettings
 
@@ -274,7 +274,8 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
     except (InputError, TypeError) as problem:
         must = "name a file whose fields are as those of an endpoint"
         raise input_error("compare_answers", "same", must, got=argument, remedy=str(problem)) from None
-    meter, sampling = Meter(settings), GenerationSettings(max_new_tokens=8)
+    about = f" This is about the judge, of {argument}."  # the answers' own model may be behind another endpoint
+    meter, sampling = Meter(settings, about), GenerationSettings(max_new_tokens=8)
     say = None if settings.prices is None else lambda line: _tell(f"will be paid: {line}")
 
     def verdicts(first: Sequence[str], second: Sequence[str]) -> Floats:
@@ -288,8 +289,8 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
             with renamed(output="same"), Journal(cache_folder) as journal:
                 how = partial(write_texts, journal=journal, meter=meter, say=say)
                 written = how(settings, model, texts, sampling, reads=lambda text: _verdict(text) is not None)
-        except InputError as problem:  # the answers' own model may be behind another endpoint
-            problem.remedy += f" This is about the judge, of {argument}."
+        except InputError as problem:
+            problem.remedy += about
             raise
         if settings.prices and meter.n_requests > before:
             _tell(f"was asked: {meter.spent}")
@@ -300,6 +301,8 @@ def _judge_comparer(argument: str, usual_prompt: str = PROMPT) -> Comparer:
         return np.array([_verdict(text) or False for (text,) in written], dtype=np.float64)
 
     def both_orders(first: Sequence[str], second: Sequence[str]) -> Floats:
+        if is_rehearsal():
+            return np.zeros(len(first))
         both = verdicts([*first, *second], [*second, *first])
         return (both[: len(first)] + both[len(first) :]) / 2.0
 

@@ -5,17 +5,15 @@ They are above scoring because they show themselves: as tables, in a notebook, a
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 from paraconsist._version import __version__
 from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.data.tables import in_arrow, read_table
-from paraconsist.errors import check_whole, input_error, renamed
+from paraconsist.errors import check_whole, input_error, rehearsed, renamed
 from paraconsist.files import to_strict_json
 from paraconsist.measures.results import Values
 from paraconsist.reporting.comparisons import comparison_tables
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
 
     from paraconsist.scoring.compare import SetComparison
     from paraconsist.scoring.gate import Check
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Shown:
@@ -333,22 +329,8 @@ class Run:
         return score(self.folder, **options)
 
 
-def _rehearsed(function: _Function) -> _Function:
-    """Return a function that refuses what it can before a judge is paid: it is called by ``exact`` first."""
-
-    @wraps(function)
-    def call(*sources: Any, **options: Any) -> Any:
-        if any(str(options.get(name)).startswith("judge:") for name in ("same", "right")):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                function(*sources, **{**options, "same": "exact", "right": None})
-        return function(*sources, **options)
-
-    return cast(_Function, call)
-
-
 @documented(SourceOptions, ScoreOptions)
-@_rehearsed
+@rehearsed
 @renamed(path="source")
 def score(source: Any, *, test: Any = None, training: Any = None, **options: Any) -> Scores:
     """Score predictions from any tool: accuracy, consistency, intervals.
@@ -384,7 +366,7 @@ def score(source: Any, *, test: Any = None, training: Any = None, **options: Any
 
 
 @documented(SourceOptions, CompareOptions)
-@_rehearsed
+@rehearsed
 @renamed("compare", path="models", paths="models")
 def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) -> Comparison:
     """Compare models on the buckets that all of them answered: paired differences, intervals, permutation p-values.
@@ -410,7 +392,7 @@ def compare(*models: Any, names: Sequence[str] | None = None, **options: Any) ->
 
 
 @documented(SourceOptions, CompareOptions)
-@_rehearsed
+@rehearsed
 @renamed("rank", path="models", paths="models")
 def rank(*models: Any, names: Sequence[str] | None = None, **options: Any) -> pd.DataFrame:
     """Rank models by steadiness: how often two wordings get the same answer, above chance, all pairs tested at once.

@@ -296,11 +296,10 @@ def opened_or_written(files: Sequence[Path], read: SourceOptions, options: Score
     if len(files) == 1 and path.suffix == ".json" and path.is_file():
         written = read_json(path, "gate")
         if _is_whole(written):
-            for given in (read, options):
-                for each in fields(given):
-                    if getattr(given, each.name) != each.default:
-                        remedy = f"{path.name} holds results as they were scored: name the predictions."
-                        raise input_error("gate", each.name, "be given with predictions only", remedy=remedy)
+            for given, each in ((one, each) for one in (read, options) for each in fields(one)):
+                if getattr(given, each.name) != each.default:
+                    remedy = f"{path.name} holds results as they were scored: name the predictions."
+                    raise input_error("gate", each.name, "be given with predictions only", remedy=remedy)
             return written
     return open_source(files, read, function="gate")
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among
-from paraconsist.errors import check_choice, input_error
+from paraconsist.errors import check_choice, end_rehearsal, input_error
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.catalogue import SEMANTIC
 from paraconsist.measures.planning import (
@@ -86,6 +86,7 @@ def pilot_of_rows(rows: Rows, measure: str | None = None) -> Pilot:
     measure = measure or (WORDING_CHANGE if rows.is_without_gold else MEASURES[0])
     check_choice("plan", "measure", measure, (*MEASURES, WORDING_CHANGE))
     pilot = _read(rows, measure)
+    end_rehearsal()  # what follows refuses a pilot whose answers do not vary
     if measure == WORDING_CHANGE:
         return pilot_of_changes(differing_pairs(pilot.rows), groups=pilot.groups)
     return pilot_of(pilot.counts, measure, groups=pilot.groups)

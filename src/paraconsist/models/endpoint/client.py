@@ -93,10 +93,9 @@ class Estimate:
         how = "is not" if is_long and not self.ends_early else "may not be"
         less = f" The budget of {' and '.join(budgets)} {how} enough: what is answered by then is kept, and the same "
         less += "command goes on from there."
-        early = ", if all buckets must be asked" if self.ends_early else ""
-        first = f", after {plural(self.n_tried, 'small request')} or more that tell how the server answers"
-        first *= self.n_tried > 0
-        return f"{whole}{early}{first}.{less if budgets else ''}"
+        early, tried = ", if all buckets must be asked" * self.ends_early, plural(self.n_tried, "small request")
+        first = f", after {tried} or more that tell how the server answers" * (self.n_tried > 0)
+        return f"{whole}{early}{first}.{less * bool(budgets)}"
 
 
 @dataclass
@@ -112,9 +111,8 @@ class Limit:
 
     def take(self, n: float, now: float) -> None:
         """Count `n` requests or tokens that are sent now."""
-        if self.given or self.learnt:
-            self.at = max(self.at, now - _SLACK * MINUTE)
-            self.add(n)
+        self.at = max(self.at, now - _SLACK * MINUTE)
+        self.add(n)
 
     def add(self, n: float) -> None:
         """Count `n` more than were taken, or less."""
@@ -184,6 +182,7 @@ class Meter:
     """What one command has sent and what it cost, over all of its clients."""
 
     settings: EndpointSettings
+    about: str = ""  # ends what is told of them, where another endpoint may be asked too
     n_requests: int = 0
     cost: float = 0.0  # of the answered requests; 0 without a price
     _paces: dict[str, Pace] = field(default_factory=dict)
@@ -435,10 +434,9 @@ class EndpointClient:
         """Return the JSON at a path, for hints in messages; None if it cannot be read."""
         import aiohttp
 
+        server, limit = self._servers[0], aiohttp.ClientTimeout(total=seconds)
+        options: Any = {"allow_redirects": False, "proxy": server.proxy, "timeout": limit}
         try:
-            limit = aiohttp.ClientTimeout(total=seconds)
-            server = self._servers[0]
-            options: Any = {"allow_redirects": False, "proxy": server.proxy, "timeout": limit}
             async with self._http.get(server.url + path, **options) as response:
                 return read_object(await _body(response), self._hide) if response.status == 200 else None
         except Exception:  # the hint is optional
@@ -455,14 +453,25 @@ class EndpointClient:
                 content = await _body(response)
         except Malformed as problem:
             raise _Again("malformed", f"an answer that cannot be read ({problem})") from None
+        except aiohttp.ClientConnectorCertificateError as problem:
+            raise protocol.untrusted(server.url, problem.certificate_error) from None
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as problem:
             sent.free = True
             timed_out = isinstance(problem, asyncio.TimeoutError)
-            raise _Again("unreachable", "no connection in time" if timed_out else self._hide(str(problem))) from None
+            of_proxy = "The environment's proxy: " * isinstance(problem, aiohttp.ClientProxyConnectionError)
+            why = of_proxy + ("no connection in time" if timed_out else self._hide(str(problem)))
+            raise _Again("unreachable", why) from None
+        except aiohttp.ClientHttpProxyError as problem:
+            sent.free = True
+            if problem.status not in _RETRIED:
+                raise protocol.refused_by_proxy(problem.status) from None
+            raise _Again(str(problem.status), f"{problem.status} of the environment's proxy") from None
         except asyncio.TimeoutError:
             raise _Again("timeout", f"no answer within {self.settings.timeout:g} seconds") from None
         except (aiohttp.ClientError, OSError) as problem:
             why = self._hide(str(problem)) or type(problem).__name__
+            is_first = self._n_unreadable == 0 and isinstance(problem, aiohttp.ServerDisconnectedError)
+            why += "; perhaps it takes https:// alone" * (is_first and server.url.startswith("http://"))
             raise _Again("connection", f"the connection was cut ({why})") from None
         sent.free = not 200 <= response.status < 300
         server.pace.learn(response.headers, sent.n_tokens, asyncio.get_running_loop().time())
@@ -494,12 +503,12 @@ class EndpointClient:
             remedy = "It wants a key: put it into an environment variable and name that."
             if self._key is not None:
                 variable = self.settings.api_key_variable or _DEFAULT_VARIABLE
-                remedy = (
-                    f"Look at what the environment variable {variable} holds, and whether the key may use this model."
-                )
+                remedy = f"Look at what the environment variable {variable} holds, and whether it may use this model."
             must = "name the environment variable of a key that the endpoint takes"
             raise input_error("run", "api_key_variable", must, remedy=f"{url} answered {status}. {remedy}")
         message = self._hide(protocol.message_of(content))
+        if status == 407:
+            raise protocol.refused_by_proxy(status)
         if status == 429 and b"insufficient_quota" in content:
             raise InputError(f"the account's quota is used up: {message}", function="run")
         if status == 429 or status in _RETRIED:
@@ -564,7 +573,7 @@ class EndpointClient:
         if silent > _SILENCE and not self._is_silence_told:
             self._is_silence_told = True
             text = f"no request was answered for {silent:,.0f} seconds ({problem}); they are sent again, less often"
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warnings.warn(f"{text}.{self.meter.about}", UserWarning, stacklevel=2)
 
     def _check_patience(self, about: str, problem: _Again) -> None:
         silent = asyncio.get_running_loop().time() - self._last_answer
@@ -655,10 +664,12 @@ def _proxy(settings: EndpointSettings) -> str | None:
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or settings.is_local or proxy_bypass(parts.netloc):
         return None
-    if not (proxy := proxy if "://" in proxy else f"http://{proxy}").startswith(("http://", "https://")):
-        remedy = "Name the host as NO_PROXY, or an HTTP proxy as HTTPS_PROXY."  # not shown: it may hold a password
-        raise InputError("the environment's proxy is not an HTTP proxy.", function="run", remedy=remedy)
-    return proxy
+    with contextlib.suppress(ValueError):
+        proxy = proxy if "://" in proxy else f"http://{proxy}"
+        if (at := urlsplit(proxy)).scheme in ("http", "https") and at.hostname and at.port != 0:
+            return proxy
+    remedy = "Name the host as NO_PROXY, or an HTTP proxy as HTTPS_PROXY."  # not shown: it may hold a password
+    raise InputError("the environment's proxy is not an HTTP proxy.", function="run", remedy=remedy)
 
 
 def _certificates() -> ssl.SSLContext:
@@ -670,7 +681,11 @@ def _certificates() -> ssl.SSLContext:
 def _context(file: str | None, folder: str | None) -> ssl.SSLContext:
     import certifi
 
-    return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
+    try:
+        return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)
+    except OSError as problem:
+        must = f"the environment's SSL_CERT_FILE names no certificates (PEM) that can be read: {file} ({problem})."
+        raise InputError(must, function="run") from None
 
 
 def backoff(failures: int, rng: random.Random) -> float:
@@ -692,16 +707,12 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     (2.0, None)
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers[name]) * unit
-        except (KeyError, ValueError):
-            continue
-        if math.isfinite(seconds):
-            return max(0.0, seconds)
+        with contextlib.suppress(KeyError, ValueError):
+            if math.isfinite(seconds := float(headers[name]) * unit):
+                return max(0.0, seconds)
     try:
         until = parsedate_to_datetime(headers["retry-after"])
     except (KeyError, ValueError, TypeError, OverflowError):
         return None
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=timezone.utc)
+    until = until if until.tzinfo is not None else until.replace(tzinfo=timezone.utc)
     return max(0.0, (until - (now or datetime.now(timezone.utc))).total_seconds())

@@ -256,10 +256,6 @@ class FirstToken(TypedDict):
     token: str  # the most probable token
 
 
-def _label_part(label: int) -> str:
-    return f"label-{label}"
-
-
 def wanted_parts(method: Method, n_labels: int, answered: Json) -> list[str]:
     """Return the parts of an input that are still to be requested, in order; `answered` maps parts to their values."""
     if method.scoring == "generate":
@@ -267,9 +263,9 @@ def wanted_parts(method: Method, n_labels: int, answered: Json) -> list[str]:
     elif method.top:
         wanted = [FIRST]
         if method.echo and FIRST in answered:  # labels that are not among the most probable tokens
-            wanted += [_label_part(i) for i, score in enumerate(answered[FIRST]["scores"]) if score is None]
+            wanted += [f"label-{i}" for i, score in enumerate(answered[FIRST]["scores"]) if score is None]
     else:
-        wanted = [_label_part(i) for i in range(n_labels)]
+        wanted = [f"label-{i}" for i in range(n_labels)]
     return [part for part in wanted if part not in answered]
 
 
@@ -352,8 +348,8 @@ def result_of(
     if first is not None:
         scores = [None if score is None else protocol.LabelScore(score, 1, score) for score in first["scores"]]
     for label in range(len(words)):
-        if _label_part(label) in answered:
-            scores[label] = protocol.LabelScore(**answered[_label_part(label)])
+        if (part := f"label-{label}") in answered:
+            scores[label] = protocol.LabelScore(**answered[part])
     if all(score is None for score in scores):
         return WrittenAnswer(None, str(first["token"]) if first else "")
     floor = protocol.LabelScore(first["floor"], 1, first["floor"]) if first else None

@@ -79,9 +79,25 @@ def _message(value: Any) -> str:
 def unreachable(url: str, why: str) -> Unreachable:
     """Return the error for a server to which there is no connection."""
     why = why.replace(" ssl:default", "").rstrip(".")  # aiohttp says it of http, too
-    remedy = f"{why}. Is the server running, and is this its host and port? {KEPT}"
+    port = "port, and http:// what it takes" if "WRONG_VERSION_NUMBER" in why else "port"
+    remedy = f"{why}. Is the server running, and is this its host and {port}? {KEPT}"
     must = "be an address that can be reached"
     return Unreachable(must, function="run", parameter="endpoint", got=url, remedy=remedy)
+
+
+def untrusted(url: str, problem: Exception) -> InputError:
+    """Return the error for a server whose certificate does not pass."""
+    why = str(getattr(problem, "verify_message", problem))
+    remedy = "If you trust it, name the file of its authority's certificate (PEM) as SSL_CERT_FILE in the environment. "
+    remedy = f"{why.rstrip('.')}. {remedy * ('self' in why or 'issuer' in why)}{KEPT}"
+    return input_error("run", "endpoint", "have a certificate that is trusted", got=url, remedy=remedy)
+
+
+def refused_by_proxy(status: int) -> InputError:
+    """Return the error for a connection that the environment's proxy refuses; its address may hold a password."""
+    remedy = "It wants a name and a password: HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT. " * (status == 407)
+    remedy += "If the endpoint's host needs no proxy, name it as NO_PROXY."
+    return InputError(f"the environment's proxy refused the connection ({status}).", function="run", remedy=remedy)
 
 
 def refusal(
@@ -294,12 +310,9 @@ def read_answer(data: bytes, hide: Callable[[str], str]) -> Json:
 def text_of(body: Json) -> str:
     """Return the model's text; empty if it wrote nothing that is shown (a refusal, reasoning only)."""
     choice = _choice(body)
-    if "text" in choice:
-        text = choice["text"]
-    elif isinstance(choice.get("message"), dict):
-        text = choice["message"].get("content")
-    else:
+    if "text" not in choice and not isinstance(choice.get("message"), dict):
         raise Malformed("it has neither text nor message")
+    text = choice["text"] if "text" in choice else choice["message"].get("content")
     if not isinstance(text, (str, list, type(None))):
         raise Malformed("its text is not a text")
     return _text(text)
@@ -392,9 +405,7 @@ def _n_written(names: Sequence[str], text: Any, whole: str, counted: int | None)
             n += 1
             left -= len(names[-n])
         return n
-    if counted is None or sum(map(len, names)) < len(whole) // 2:
-        return None
-    return counted
+    return None if sum(map(len, names)) < len(whole) // 2 else counted
 
 
 def as_label(first: Mapping[str, float], answers: Sequence[str], *, chat: bool) -> list[float | None]:

@@ -328,6 +328,7 @@ def write_texts(
     meter: Meter | None = None,
     say: Callable[[str], object] | None = None,
     reads: Callable[[str], object] = str.strip,
+    cut: Callable[[str], str] = str,
 ) -> list[list[str]]:
     """Let a model behind an endpoint continue texts (completions) or answer them (chat).
 
@@ -335,8 +336,9 @@ def write_texts(
     servers write only one; equal requests are sent once. Of `generation`, `top_k` is sent if it is given (vLLM and
     llama.cpp know it). Answers in the journal, from this call or an earlier one, are not requested again. Calls with
     one `meter` share a budget; `say` is told what those that are left will take, before any is sent. A text that is
-    refused for what it says has the answer "", with a warning. InputError for beams, for several texts without a
-    temperature, for what the endpoint refuses otherwise, and where the caller `reads` none of the first answers.
+    refused for what it says has the answer "", with a warning; one that the limit of tokens or a filter has cut is what
+    `cut` makes of it. InputError for beams, for several texts without a temperature, for what the endpoint refuses
+    otherwise, and where the caller `reads` none of the first answers.
     """
     if generation.num_beams > 1:
         raise input_error("generate", "num_beams", "be 1 for an endpoint", got=generation.num_beams)
@@ -351,7 +353,12 @@ def write_texts(
     meter = meter or Meter(settings)
     if say is not None and len(known) < len(requests):
         say(meter.estimate(body for name, (*_, body) in requests.items() if name not in known).describe(meter))
-    unread = [text for one in known.values() if not reads(text := str(one.value))]
+
+    def text_in(answered: protocol.Answered) -> str:
+        is_cut = answered.ending.cut or answered.ending.failure
+        return cut(answered.value) if is_cut else str(answered.value)
+
+    unread = [text for one in known.values() if not reads(text := text_in(one))]
     failures = Failures("unparsed", any_answered=len(unread) < len(known))
 
     def hear(text: str) -> str:
@@ -373,7 +380,7 @@ def write_texts(
                 return protocol.Answered.of(*name, body, protocol.text_of)._replace(value=protocol.text_of(body))
 
             if name in known:
-                return str(known[name].value)
+                return text_in(known[name])
             about = f"text {place}"
             try:
                 answered = await client.post(settings.path, body, read, about=about, tag=f"{place}:{number}")
@@ -386,14 +393,14 @@ def write_texts(
                 return ""
             if journal is not None:
                 journal.add(answered)
-            return hear(str(answered.value))
+            return hear(text_in(answered))
 
         return await _answered([asyncio.ensure_future(one(name, *of)) for name, of in requests.items()], client.stopped)
 
     written = dict(zip(requests, with_client(settings, find_key(settings), work, meter), strict=True))
     if refusals:
         text = f"the endpoint refused {len(refusals):,} of {plural(len(requests), 'text')}, which have no answer"
-        warnings.warn(f"{text}. It said: {refusals[0].message}", UserWarning, stacklevel=2)
+        warnings.warn(f"{text}. It said: {refusals[0].message}{meter.about}", UserWarning, stacklevel=2)
     return [[written[name] for name in names[i : i + generation.n]] for i in range(0, len(names), generation.n)]
 
 

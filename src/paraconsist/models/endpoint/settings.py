@@ -56,8 +56,7 @@ class EndpointSettings:
     )
     patience: float = option(600.0, "Seconds of nothing but rate-limit refusals before the run gives up.")
     api_key_variable: str | None = option(
-        None,
-        "Environment variable with the key; OPENAI_API_KEY for api.openai.com, no key for others.",
+        None, "Environment variable with the key; OPENAI_API_KEY for api.openai.com, no key for others."
     )
     request_fields: Json = field(
         default_factory=dict,
@@ -86,8 +85,8 @@ class EndpointSettings:
         if not self.urls or len(set(self.urls)) < len(self.urls):
             raise input_error("run", "endpoint", "be one address or several, each once", got=list(self.urls))
         check_choice("run", "api", self.api, APIS)
-        check_whole("run", "concurrency", self.concurrency)
-        check_whole("run", "tries", self.tries)
+        for name in ("concurrency", "tries", *(["max_requests"] if self.max_requests is not None else ())):
+            check_whole("run", name, getattr(self, name))
         if not isinstance(self.request_fields, Mapping):
             raise input_error("run", "request_field", "map names to values", got=self.request_fields)
         object.__setattr__(self, "request_fields", with_whole_numbers(self.request_fields))
@@ -96,8 +95,6 @@ class EndpointSettings:
             if _SECRET_NAME.search(name) or _SECRET_VALUE.match(str(value)):  # not shown
                 must, remedy = "hold no key", "Keys are read from the environment: name one as `api_key_variable`."
                 raise input_error("run", "request_field", f"{must} ({name})", remedy=remedy)
-        if self.max_requests is not None:
-            check_whole("run", "max_requests", self.max_requests)
         for name in ("timeout", "requests_per_minute", "tokens_per_minute", "max_cost", "patience"):
             value = getattr(self, name)
             is_given = value is not None or name in ("timeout", "patience")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from paraconsist.data.options import SourceOptions, documented, taken
-from paraconsist.errors import check_flag, input_error
+from paraconsist.errors import check_flag, end_rehearsal, input_error, rehearsed
 from paraconsist.files import launched, locked, staged, write_text, writing
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, Quantity, scored_measures
 from paraconsist.reporting.comparisons import matrices, rank_words
@@ -53,6 +53,7 @@ class SiteWritten:
 
 
 @documented(SourceOptions, ScoreOptions)
+@rehearsed
 def leaderboard(
     *inputs: str | Path,
     output: str | Path,
@@ -172,6 +173,7 @@ def write_site(
                 for piece in pieces:
                     work.do(piece)
                     say(piece)
+            end_rehearsal()
             n_bytes = sum(page.stat().st_size for page in new.iterdir())
             index = (new / _INDEX).read_text(encoding="utf-8")
             (new / _INDEX).unlink()

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from paraconsist._version import __version__
-from paraconsist.errors import input_error
+from paraconsist.errors import end_rehearsal, input_error
 from paraconsist.files import make_folder, replacing, to_json, write_text, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, TRAJECTORIES, list_measures
 from paraconsist.reporting import comparisons, tables
@@ -100,6 +100,7 @@ def write_report(
     most, most_bytes = (5_000, options.most_bytes) if options.most_buckets is None else (options.most_buckets, math.inf)
     data = browser_data(report.with_texts, list(report.by_model), most, most_bytes, kinds)
     content = _render(report, edits, plots, data).encode("utf-8", "replace")
+    end_rehearsal()
     with writing("report", "output", output, kind="file"):
         make_folder(output.parent)
         with replacing(output) as partial:
@@ -139,6 +140,7 @@ def write_summary(models: Sequence[Model], output: Path, options: ReportOptions)
         n_more=n_more,
         signatures=list(dict.fromkeys(lines))[:_MOST_SIGNATURES],
     )
+    end_rehearsal()
     with writing("report", "output", output, kind="file"):
         make_folder(output.parent)
         write_text(output, content)

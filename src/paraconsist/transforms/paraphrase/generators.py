@@ -97,6 +97,10 @@ def preset(name: str) -> GeneratorSettings:
     return PRESETS[name]
 
 
+class Cut(str):
+    """A candidate that breaks off, at the limit of tokens or by a filter."""
+
+
 Generator: TypeAlias = Callable[[Sequence[str]], Sequence[Sequence[str]]]
 
 
@@ -383,8 +387,12 @@ class EndpointGenerator:
         self.answers.mkdir(parents=True, exist_ok=True)
         with renamed(model="generator"), Journal(self.answers) as journal:
             asked = self.endpoint, self.model, prompts, sampling
-            lists = write_texts(*asked, journal=journal, meter=self._meter, say=self.say)
-        return [[tidy(text, whole=self.settings.whole) for text in candidates] for candidates in lists]
+            lists = write_texts(*asked, journal=journal, meter=self._meter, say=self.say, cut=self._cut)
+        return [[type(text)(tidy(text, whole=self.settings.whole)) for text in candidates] for candidates in lists]
+
+    def _cut(self, text: str) -> str:
+        """Return what a text that was cut has of whole lines, where a candidate is one."""
+        return (not self.settings.whole and text.lstrip().rpartition("\n")[0]) or Cut(text)
 
     def usage(self) -> Usage:
         """Return the usage of all answers in the folder."""

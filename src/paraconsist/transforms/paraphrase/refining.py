@@ -20,13 +20,13 @@ from paraconsist.measures.diversity import bare_words, jaccard
 from paraconsist.models.labels import normalise_label
 from paraconsist.running.predictor import Predictor
 from paraconsist.transforms.lexicon import english
-from paraconsist.transforms.paraphrase.generators import Generator, GeneratorSettings, call
+from paraconsist.transforms.paraphrase.generators import Cut, Generator, GeneratorSettings, call
 from paraconsist.transforms.paraphrase.kept import is_in_another, language_of, lost
 
 #: (originals, candidates) -> whether each pair means the same.
 Judge: TypeAlias = Callable[[Sequence[str], Sequence[str]], npt.NDArray[np.bool_]]
 
-_NOT_ENTAILED = "not entailed both ways"
+_NOT_ENTAILED, _CUT = "not entailed both ways", "breaks off"
 
 
 class Examined(NamedTuple):
@@ -133,8 +133,9 @@ def _judge_in_waves(
         for original, queue in queues.items():
             lacking = settings.keep - len(refined.accepted[original])
             while lacking > 0 and queue:
-                candidate = queue.pop(0).strip()
-                reason = reason_against(candidate, original, seen[original], settings)
+                written = queue.pop(0)
+                reason = reason_against(candidate := written.strip(), original, seen[original], settings)
+                reason = reason or (_CUT if isinstance(written, Cut) else None)
                 if reason is not None:
                     refined.add(Examined(original, candidate, reason))
                     continue
