@@ -89,8 +89,8 @@ class PromptSensitivityResult(Result):
     unanimous_share : float
         Share of buckets with one answer in every wording; up is good.
     contrast_consistency : float or None
-        With contrasts: share of problems that have one answer in every wording and another in every contrast; up is
-        good, a constant answer gets 0.
+        Share of the problems with contrasts and two wordings that have one answer in every wording and another in every
+        contrast; up is good, a constant answer gets 0.
     mean_accuracy, max_accuracy, min_accuracy, spread, performance_drop_rate, combined_performance_score : float
         With `variants`, of their accuracies a: mean, greatest, least, greatest less least, 1 - least/greatest, max (1 -
         (max - mean)). None without variants.
