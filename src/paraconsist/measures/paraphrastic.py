@@ -284,7 +284,7 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, flo
     are_means = [name not in NOT_MEANS for name in MEASURES]
     ranges = list((RANGES | {"between_variance_unbiased": (0.0, 0.25), "pvap_unbiased": (0.0, 1.0)}).values())
     others = {"reported": _centres(values, units), "scales": _scales(counts, values)}
-    over = [PAIRS if name in _OVER_PAIRS else 0 for name in MEASURES]
+    over = [PAIRS if name in _OVER_PAIRS else ROWS if name == "accuracy" else 0 for name in MEASURES]
     bounds = estimates.intervals(units, measures_of_sums, ranges, are_means, over=over, **others)
     point = np.array(list(values.values()))
     bounds = replace(bounds, low=np.minimum(bounds.low, point), high=np.maximum(bounds.high, point))
