@@ -3,6 +3,7 @@
 import re
 import time
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations
 from math import comb, log2
 from pathlib import Path
@@ -262,6 +263,30 @@ def test_counts_of_successes_follow_from_pass_hat() -> None:
     assert pc.pass_hat_counts([0.5, 0.6], decimals=2) is None
     assert pc.pass_hat_counts([0.5, 0.25], decimals=2) == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
     assert pc.pass_hat_counts([0.333], n_tasks=2, decimals=3) is None
+    assert np.signbit(pc.pass_hat_counts([0, 0], n_tasks=2)).sum() == 0
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_numbers_of_fewer_bits_are_printed_with_fewer_decimals(kind: type) -> None:
+    """A column of 32 bits was taken for 17 decimals, with which no counts give it."""
+    for column in (np.array, pd.Series, list):
+        printed = column(np.array([0.420, 0.273, 0.220, 0.200], dtype=kind))
+        assert pc.pass_hat_counts(printed, n_tasks=50) == [14, 12, 10, 4, 10]
+    assert pc.pass_hat_counts(np.array([26 / 45], dtype=kind), n_tasks=45) == [19, 26]
+    assert pc.pass_hat_counts(np.array([100 * 26 / 45], dtype=kind), n_tasks=45, percent=True) == [19, 26]
+    rng = np.random.default_rng(0)
+    for _ in range(20 if kind is not np.float16 else 0):
+        counts = rng.multinomial(30, rng.dirichlet(np.ones(4)))
+        values = [sum(n * comb(c, i) for c, n in enumerate(counts.tolist())) / comb(3, i) / 30 for i in (1, 2, 3)]
+        assert pc.pass_hat_counts(np.array(values, dtype=kind), n_tasks=30, decimals=9) == counts.tolist()
+
+
+@pytest.mark.faults
+def test_a_small_number_has_its_decimals() -> None:
+    """1e-05 was taken for a number without decimals, so that any counts gave it."""
+    assert pc.pass_hat_counts([1e-05], n_tasks=100_000) == [99_999, 1]
+    assert pc.pass_hat_counts([Fraction(1, 2), Fraction(1, 4)], n_tasks=40, decimals=9) is not None
 
 
 @pytest.mark.real_data

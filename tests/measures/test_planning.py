@@ -477,3 +477,20 @@ def test_a_planned_study_has_an_interval():
     assert [row.paraphrases for row in spend(pilot, 55.0, paraphrases=[4, 5])] == [4]
     grouped = pilot_of(BucketCounts.from_counts(np.full(60, 5), np.arange(60) % 6), groups=np.arange(60) // 3)
     assert plan(grouped, half_width=0.5, paraphrases=[5])[0].buckets_for_half_width == 30
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("measure", ["accuracy", "paraphrastic_consistency_unbiased"])
+@pytest.mark.parametrize("n", [20, 40, 80])
+def test_the_expected_half_width_is_a_mean_over_studies_in_which_no_problem_varies_and_others(measure, n):
+    """Of 20 buckets, of which one in 100 varies, +-.32 was expected; the mean was .085."""
+    pilot = pilot_of(
+        BucketCounts.from_counts(np.full(2000, 4), np.append(np.full(1980, 4), [1] * 10 + [3] * 10)), measure
+    )
+    varied = np.random.default_rng(n).random((100, n))
+    rights = np.where(varied < 0.005, 1, np.where(varied < 0.01, 3, 4))[:, :, np.newaxis] > np.arange(4)
+    widths = []
+    for right in rights.astype(int):
+        result = paraphrastic_consistency(right.ravel(), np.ones(4 * n, int), np.repeat(np.arange(n), 4))
+        widths.append(np.diff(result.confidence_interval[measure])[0] / 2)
+    assert half_width(pilot, n, 4) == pytest.approx(np.mean(widths), rel=0.12)

@@ -350,3 +350,26 @@ def test_models_that_are_alike_in_few_pairs_may_differ_in_others() -> None:
     answers, gold, buckets = in_sizes((1, 90), (4, 10))
     result = consistency_difference(answers, answers, gold, buckets)
     assert result.confidence_interval["difference"] == pytest.approx([-(1 - 0.025**0.1), 1 - 0.025**0.1])
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("grouped", [False, True])
+def test_errors_of_means_over_rows_are_a_jackknife_over_buckets_of_any_sizes(grouped: bool) -> None:
+    """A bucket of 100 rows weighed as one of 40: intervals of the accuracy held 65 % of the time."""
+    rng = np.random.default_rng(5)
+    size = np.array([100, 30, *[2, 3] * 20])
+    correct = rng.binomial(size, rng.beta(2.1, 0.9, len(size)))
+    units = np.arange(len(size)) // (2 if grouped else 1)
+    buckets = np.repeat(np.arange(len(size)), size)
+    right = np.concatenate([np.arange(k) < c for k, c in zip(size, correct, strict=True)]).astype(int)
+    columns = right, np.ones_like(right), buckets
+    same = size * (size - 1) - 2 * correct * (size - correct)
+    of_all = {"accuracy": (correct, size), "consistency_rate_pooled": (same, size * (size - 1))}
+    for measure in (paraphrastic_consistency, prompt_sensitivity):
+        result = measure(*columns, groups=units[buckets])
+        for name, (above, below) in of_all.items():
+            if name in result.standard_error:
+                left = [above[units != unit].sum() / below[units != unit].sum() for unit in np.unique(units)]
+                n, whole = len(left), above.sum() / below.sum()
+                error = np.sqrt((n - 1) / n * ((np.array(left) - whole) ** 2).sum())
+                assert result.standard_error[name] == pytest.approx(error, rel=1e-9), (measure, name)

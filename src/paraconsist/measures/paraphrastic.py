@@ -72,13 +72,13 @@ class ParaphrasticConsistencyResult(Result):
     vap, vap_unbiased : float
         Variance attributable to paraphrasing; down is good.
     between_variance, between_variance_unbiased : float
-        Variance over buckets of the share of right rows, which holds what paraphrasing adds to it; of the model's
-        chance to be right on a bucket, without that (below 0 by chance at times).
+        Variance over buckets of the share of right rows, which holds what paraphrasing adds to it; without that, a (1 -
+        a) less the unbiased VAP, with a the accuracy of buckets of two paraphrases: below 0 by chance at times, and in
+        few buckets lower than over all problems, which its interval is of.
     pvap, pvap_unbiased, pvap_pooled : float
-        Share of the variance of correctness that paraphrasing accounts for: of VAP + between variance (eq. 8), biased
-        downwards; of the unbiased ones, so 1 less the intraclass correlation of correctness (above 1 by chance at
-        times); of the variance over all rows (the authors' helper; above 1 at times where sizes differ). nan if nothing
-        varies.
+        Share of the variance of correctness due to paraphrasing: of VAP + between variance (eq. 8), biased downwards;
+        of the unbiased ones, nearly 1 less the intraclass correlation (above 1 by chance at times); of the variance
+        over all rows (the authors' helper; above 1 at times where sizes differ). nan if nothing varies.
     min_paraphrastic_consistency : float
         The least P_C (plug-in) that a model of this bucket accuracy can have.
     agreement, agreement_unbiased : float
@@ -284,7 +284,7 @@ def _over_buckets(estimates: Estimates, checked: Checked) -> tuple[dict[str, flo
     are_means = [name not in NOT_MEANS for name in MEASURES]
     ranges = list((RANGES | {"between_variance_unbiased": (0.0, 0.25), "pvap_unbiased": (0.0, 1.0)}).values())
     others = {"reported": _centres(values, units), "scales": _scales(counts, values)}
-    over = [PAIRS if name in _OVER_PAIRS else 0 for name in MEASURES]
+    over = [PAIRS if name in _OVER_PAIRS else ROWS if name == "accuracy" else 0 for name in MEASURES]
     bounds = estimates.intervals(units, measures_of_sums, ranges, are_means, over=over, **others)
     point = np.array(list(values.values()))
     bounds = replace(bounds, low=np.minimum(bounds.low, point), high=np.maximum(bounds.high, point))

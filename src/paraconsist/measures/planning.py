@@ -496,21 +496,22 @@ def half_width(
     """Return the half-width of the measure's interval with B buckets of k paraphrases.
 
     The expected one; with `assurance` the one that this share of studies do not exceed. It is half the length of the
-    interval on the logit scale, which near the ends of a measure's range is longer than a t interval. Where too many
-    studies would have all their units at one end, it is at least that of the one-sided interval that these get.
+    interval on the logit scale, which near the ends of a measure's range is longer than a t interval. Studies with all
+    their units at one end have a one-sided interval, so that it is a mean over these and the others, or at least it.
     """
     variance = expected = pilot.variance(paraphrases)
     if assurance is not None:
         variance, degrees = pilot.bound(paraphrases)
         variance *= float(fdtri(pilot.study_degrees_of_freedom(n_buckets, paraphrases), degrees, assurance))
-    half = pilot.t(n_buckets, confidence_level) * math.sqrt(variance / n_buckets)
     most = 0.5 if pilot.measure == MEASURES[1] else 1.0
-    distance = min(pilot.value, most - pilot.value) * variance / expected  # near an end the variance goes with it
+    units, distance = pilot.clusters(n_buckets), min(pilot.value, most - pilot.value)
+    others = -math.expm1(-units * math.log1p(distance**2 * n_buckets / units / expected))  # about: not at an end
+    half = pilot.t(n_buckets, confidence_level) * math.sqrt(variance / n_buckets / others)
+    distance *= variance / expected / others  # near an end the variance goes with it
     low, high = on_logit_scale(np.array([min(distance, most / 2.0)]), np.array([half]), np.array([[0.0, most]]))
-    units, square = pilot.clusters(n_buckets), min(pilot.value, most - pilot.value) ** 2
-    at_end = (1.0 + square * n_buckets / units / expected) ** -units  # the share of studies, about
-    least = boundary_interval(0.0, 0.0, most, units, confidence_level)[1] * (at_end > 1.0 - (assurance or 0.5))
-    return max(float(high[0] - low[0]), float(least)) / 2.0
+    width, least = float(high[0] - low[0]), boundary_interval(0.0, 0.0, most, units, confidence_level)[1]
+    mean = others * width + (1.0 - others) * least
+    return (mean if assurance is None else max(width, least * (others < assurance))) / 2.0
 
 
 def detectable_difference(
@@ -639,8 +640,7 @@ def savings(
     full, width = error(pilot, whole), half_width(pilot, n, whole, confidence_level=confidence_level)
     rows = []
     for k in counts:
-        share, by_buckets = k / whole, None
-        widening = max(error(pilot, k) / full, 1.0)
+        share, widening, by_buckets = k / whole, max(error(pilot, k) / full, 1.0), None
         if pilot.has_contexts and size * share >= 1.0:
             by_buckets = error(pilot.in_contexts_of(size * share), whole) / full / math.sqrt(share)
         by_contexts = pilot.t(n * share, confidence_level) / pilot.t(n, confidence_level) / math.sqrt(share)

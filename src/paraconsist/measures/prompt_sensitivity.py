@@ -89,8 +89,8 @@ class PromptSensitivityResult(Result):
     unanimous_share : float
         Share of buckets with one answer in every wording; up is good.
     contrast_consistency : float or None
-        With contrasts: share of problems that have one answer in every wording and another in every contrast; up is
-        good, a constant answer gets 0.
+        Share of the problems with contrasts and two wordings that have one answer in every wording and another in every
+        contrast; up is good, a constant answer gets 0.
     mean_accuracy, max_accuracy, min_accuracy, spread, performance_drop_rate, combined_performance_score : float
         With `variants`, of their accuracies a: mean, greatest, least, greatest less least, 1 - least/greatest, max (1 -
         (max - mean)). None without variants.
@@ -409,7 +409,6 @@ class Sums:
     def __init__(self, counts: BucketCounts) -> None:
         self._columns: list[npt.NDArray[Any]] = [np.ones(len(counts))]
         self._ratios: dict[str, tuple[int, int, float]] = {}  # name -> columns of values and weights, greatest value
-        self._over: dict[str, int] = {}  # name -> the column in which buckets that do not count are 0
         self._functions: list[Any] = []  # of sums, shape (..., m) to (..., q)
         self._more: dict[str, tuple[float, bool]] = {}  # what these are called: greatest value, whether a mean
         self._extra: list[Integers] = []
@@ -421,21 +420,13 @@ class Sums:
         return len(self._columns) - len(columns)
 
     def mean(
-        self,
-        name: str,
-        values: npt.NDArray[Any],
-        weights: npt.NDArray[Any] | None = None,
-        most: float = 1.0,
-        *,
-        over: str | None = None,
+        self, name: str, values: npt.NDArray[Any], weights: npt.NDArray[Any] | None = None, most: float = 1.0
     ) -> None:
         """Add the mean of values, in [0, `most`], over all buckets, or the sum of values over that of weights.
 
-        Buckets with a weight of false do not count, or those that do not count for the mean called `over`.
+        Buckets with a weight of 0 do not count.
         """
         self._ratios[name] = (self.add(values), 0 if weights is None else self.add(weights), most)
-        has_own = weights is not None and weights.dtype == np.bool_
-        self._over[name] = self._over[over] if over else self._ratios[name][1] if has_own else 0
 
     def functions(self, function: Any, names: Mapping[str, tuple[float, bool]]) -> None:
         """Add a function of all sums, shape (..., m) to (..., q): each value's name, greatest value, whether a mean."""
@@ -469,7 +460,7 @@ class Sums:
         are_means = [True] * len(self._ratios) + [is_mean for _, is_mean in self._more.values()]
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.clip(self._values(units.total), *np.array(ranges).T)
-            over = [self._over.get(name, 0) for name in names]
+            over = [weights for _, weights, _ in self._ratios.values()] + [0] * len(self._more)
             bounds = estimates.intervals(units, self._values, ranges, are_means, reported=values, over=over)
             effects = design_effects(units, buckets, self._values)
         estimates.add(names, bounds, units.n, effects.tolist())
@@ -491,7 +482,7 @@ def add_means(sums: Sums, answers: Answers, *, has_gold: bool) -> None:
     over = np.where(has_pair, pairs, 1.0)
     sums.mean("agreement", np.where(has_pair, (s - k) / over, 0.0), has_pair)
     sums.mean("agreement_plugin", s / k**2)
-    sums.mean("consistency_rate_pooled", s - k, pairs, over="agreement")
+    sums.mean("consistency_rate_pooled", s - k, pairs)
     sums.mean("normalized_entropy", answers.entropy / np.log(max(answers.n_used, 2)))
     sums.mean("size_normalized_entropy", answers.entropy / np.log(np.maximum(k, 2.0)))
     sums.mean("mode_share", answers.most / k)

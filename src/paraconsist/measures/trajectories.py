@@ -300,11 +300,8 @@ def _add_pairs(
         sums.mean(f"{name}{ending}", total / np.maximum(n, 1), n > 0, most)
 
     longest = float(max([1, *map(len, trajectories)]))
-    for name, amounts, most in (
-        (_ORDER, order, 1.0),
-        (_DISTRIBUTION, distribution, 1.0),
-        (_DIVERGENCE, start, longest),
-    ):
+    found = (_ORDER, order, 1.0), (_DISTRIBUTION, distribution, 1.0), (_DIVERGENCE, start, longest)
+    for name, amounts, most in found:
         mean(name, amounts, most)
         for kind, success in enumerate(() if ending else _KINDS):
             mean(f"{name}_{success}", amounts, most, kind)
@@ -357,13 +354,16 @@ def pass_hat_counts(
     most = 100.0 if check_flag(function, "percent", percent) else 1.0
     if not isinstance(pass_hat, Iterable):
         raise input_error(function, "pass_hat", "be a sequence of numbers", got=pass_hat)
-    values = [check_number(function, "pass_hat", value, 0.0, most) for value in pass_hat]
+    listed = [*(np.atleast_1d(pass_hat) if hasattr(pass_hat, "__array__") else pass_hat)]
+    values = [check_number(function, "pass_hat", value, 0.0, most) for value in listed]
     if not values or np.isnan(values).any():
         raise input_error(function, "pass_hat", "hold a number for each number of runs", got=values)
     n = 1 if n_tasks is None else check_whole(function, "n_tasks", n_tasks)
-    printed = max(len(repr(value).partition(".")[2].rstrip("0")) for value in values)
+    exact = np.asarray(listed) if np.asarray(listed).dtype.kind == "f" else np.array(values)
+    printed = max(len(np.format_float_positional(value, trim="-").partition(".")[2]) for value in exact)
     printed = printed if decimals is None else check_whole(function, "decimals", decimals, at_least=0, at_most=15)
-    k, off = len(values), n * (0.5 * 10.0**-printed / most + 1e-9)
+    rounded = 0.5 * 10.0**-printed + float(np.spacing(exact.max())) / 2.0  # of 32 bits the latter is not nothing
+    k, off = len(values), n * (rounded / most + 1e-9)
     table = comb(np.arange(k + 1), np.arange(1, k + 1)[:, np.newaxis]) / comb(k, np.arange(1, k + 1))[:, np.newaxis]
     target = n * np.array(values) / most
     rules = [LinearConstraint(table, target - off, target + off), LinearConstraint(np.ones((1, k + 1)), n, n)]
@@ -371,5 +371,5 @@ def pass_hat_counts(
     solved = milp(np.zeros(k + 1), integrality=whole, bounds=Bounds(0.0, n), constraints=rules)
     if solved.x is None:
         return None
-    counts: list[float] = (np.round(solved.x) if n_tasks is not None else solved.x).tolist()
+    counts: list[float] = ((np.round(solved.x) if n_tasks is not None else solved.x) + 0.0).tolist()
     return counts
