@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -12,6 +13,22 @@ from paraconsist.errors import plural as plural  # for rooms that format no resu
 Values = Mapping[str, Any]
 #: The text of a number that is undefined.
 UNDEFINED = "–"
+#: Words of tables, and what the pages of problems call them, and those of tasks, whose runs terminals call so, too.
+OWN_WORDS = {
+    "problem": {"bucket": "problem", "paraphrase": "rewording"},
+    "task": {"bucket": "task", "paraphrase": "run", "problem": "task"},
+}
+
+
+def in_own_words(text: str, noun: str) -> str:
+    """Return a text in the words of problems or of tasks.
+
+    >>> in_own_words("4 buckets, 8 paraphrases", "task")
+    '4 tasks, 8 runs'
+    """
+    words = OWN_WORDS[noun]
+    pattern = rf"(?<!no )(?<!role )(?<![`/:-])\b({'|'.join(words)})(?=s?\b(?!-))"
+    return re.sub(pattern, lambda word: words[word[0]], text)
 
 
 def known(value: Any) -> TypeGuard[float]:

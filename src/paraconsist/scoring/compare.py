@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -87,6 +87,7 @@ class SetComparison(Record):
     warnings: list[str]
     #: Differences of rates corrected by answers that people checked; None without a sheet.
     checked: list[CheckedDifference] | None = None
+    noun: str = field(default="problem", repr=False)  # what a bucket is called: the tasks of agents
 
     def ranked_by(self, measure: str) -> list[Standing]:
         """Return the models' ranks by a measure; of wordings by steadiness, as everywhere, where that ranks them."""
@@ -172,6 +173,7 @@ def _compared(
         correction=options.correction,
         n_comparisons=n_comparisons,
         warnings=list(dict.fromkeys(chain(part.aligned.notes, _undefined(pairs), *warnings))),
+        noun=next(iter(part.aligned.rows.values())).nouns[0],
     )
 
 
