@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from paraconsist.measures.standings import corrected_p_values
 from paraconsist.reporting.formatting import (
     Values,
     bounds,
-    in_own_words,
+    in_terminal,
     interval,
     known,
     minus,
@@ -78,12 +77,8 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
             unparsed.append(f"{of_all}, those of the model that is ranked first")
         unparsed += [f"{model} is not ranked: {why}" for model, why in comparison.ranking.unranked.items()]
         signatures = [pair.result["signature"] for pair in comparison.pairs]
-        yield from remarks(map(_in_words_of(comparison), [*unparsed, *comparison.warnings]), signatures)
-
-
-def _in_words_of(comparison: SetComparison) -> Callable[[str], str]:
-    """Return what says a text of buckets in the words of agents' runs, where these are compared."""
-    return partial(in_own_words, noun="task") if comparison.noun == "task" else str
+        warnings = (in_terminal(text, comparison.noun) for text in (*unparsed, *comparison.warnings))
+        yield from remarks(warnings, signatures)
 
 
 def best_of_many(comparison: SetComparison) -> dict[str, str]:
@@ -147,7 +142,7 @@ def _size(comparison: SetComparison, pair: ModelPair) -> str:
 
 def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table:
     """Return the values of two models with their differences; the caption has the tests of its first line."""
-    result, notes, end_that_is_good, own = pair.result, list[str](), "", _in_words_of(comparison)
+    result, notes, end_that_is_good = pair.result, list[str](), ""
     of_wordings = f" ({direction([compared_by(WORDING_CHANGE.key)])})"  # beside measures of which more is better
     if "differences" in result:
         counted = "wording" if pair.measure == WORDING_CHANGE.key else "paraphrase"
@@ -201,7 +196,8 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
         ]
         for q, values, difference, ends, p in lines
     ]
-    return Table(f"{of_set}{pair.first} (1) and {pair.second} (2), {own(size)}", columns, rows, "\n".join(notes))
+    title = f"{of_set}{pair.first} (1) and {pair.second} (2), {in_terminal(size, comparison.noun)}"
+    return Table(title, columns, rows, "\n".join(notes))
 
 
 # ---- all pairs

@@ -13,7 +13,7 @@ from paraconsist.errors import plural as plural  # for rooms that format no resu
 Values = Mapping[str, Any]
 #: The text of a number that is undefined.
 UNDEFINED = "–"
-#: Words of tables, and what the pages of problems call them, and those of tasks, whose runs terminals call so, too.
+#: Words of tables that terminals show too, and what the pages of problems and of tasks call them.
 OWN_WORDS = {
     "problem": {"bucket": "problem", "paraphrase": "rewording"},
     "task": {"bucket": "task", "paraphrase": "run", "problem": "task"},
@@ -27,8 +27,13 @@ def in_own_words(text: str, noun: str) -> str:
     '4 tasks, 8 runs'
     """
     words = OWN_WORDS[noun]
-    pattern = rf"(?<!no )(?<!role )(?<![`/:-])\b({'|'.join(words)})(?=s?\b(?!-))"
+    pattern = rf"(?!(?<=no )paraphrase)(?<!role )(?<![`/:-])\b({'|'.join(words)})(?=s?\b(?!-))"
     return re.sub(pattern, lambda word: words[word[0]], text)
+
+
+def in_terminal(text: str, noun: str) -> str:
+    """Return a text as terminals show it: only of tasks in their own words."""
+    return in_own_words(text, noun) if noun == "task" else text
 
 
 def known(value: Any) -> TypeGuard[float]:
