@@ -118,8 +118,9 @@ class Opened:
         """Return the set of this name, or the only one; InputError if there are none or several."""
         sets = [source for name, source in self.sets.items() if wanted in (None, name)]
         if len(sets) != 1:
+            must = "be one set" if wanted is None else f"have the set {wanted!r}"
             remedy = "Say which with `set`, or give its file."
-            raise input_error(function, parameter, "be one set", got=sorted(self.sets), remedy=remedy)
+            raise input_error(function, parameter, must, got=sorted(self.sets), remedy=remedy)
         return sets[0]
 
 
