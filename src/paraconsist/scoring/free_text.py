@@ -181,7 +181,9 @@ def _are_right(
     readable[[row for row, value in zip(rows, references, strict=True) if value is not None]] = True
     if not readable.all():
         row = int(np.argmin(readable))
-        raise column_error("label", label, "hold answers that the comparer can read", accepted[row][0], row)
+        first, remedy = accepted[row][0], "Numbers of choices, as letters in logs are read, are compared without `same`."
+        must = "hold answers that the comparer can read"
+        raise column_error("label", label, must, first, row, remedy=remedy * first.isdecimal())
     values = judge.values(answers, choices)
     is_right = np.zeros(len(answers), dtype=np.bool_)
     np.logical_or.at(is_right, rows, judge.are_same([values[row] for row in rows], references, reference=True))

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,6 +44,7 @@ from paraconsist.data.tables import (
     values_of,
 )
 from paraconsist.errors import input_error
+from paraconsist.files import json_in
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import CATALOGUE, COHERENCE, PLACES, counted_roles
 from paraconsist.measures.results import Values
@@ -245,8 +245,8 @@ def read_json(path: Path, function: str = "report") -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError, OSError):
+        value = json_in(path)
+    except (ValueError, OSError):
         remedy = "Mend or remove that file."
         raise input_error(function, "path", f"hold a readable {path.name}", got=str(path), remedy=remedy) from None
     return value if isinstance(value, dict) else {}
