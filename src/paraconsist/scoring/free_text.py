@@ -181,9 +181,9 @@ def _are_right(
     readable[[row for row, value in zip(rows, references, strict=True) if value is not None]] = True
     if not readable.all():
         row = int(np.argmin(readable))
-        first, remedy = accepted[row][0], "Numbers of choices, as letters in logs are read, are compared without `same`."
         must = "hold answers that the comparer can read"
-        raise column_error("label", label, must, first, row, remedy=remedy * first.isdecimal())
+        remedy = "Take another; leave `same` out where answers are read already, as letters in a log are."
+        raise column_error("label", label, must, accepted[row][0], row, remedy)
     values = judge.values(answers, choices)
     is_right = np.zeros(len(answers), dtype=np.bool_)
     np.logical_or.at(is_right, rows, judge.are_same([values[row] for row in rows], references, reference=True))
