@@ -13,7 +13,6 @@ from paraconsist.measures.standings import corrected_p_values
 from paraconsist.reporting.formatting import (
     Values,
     bounds,
-    in_terminal,
     interval,
     known,
     minus,
@@ -77,8 +76,7 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
             unparsed.append(f"{of_all}, those of the model that is ranked first")
         unparsed += [f"{model} is not ranked: {why}" for model, why in comparison.ranking.unranked.items()]
         signatures = [pair.result["signature"] for pair in comparison.pairs]
-        warnings = (in_terminal(text, comparison.noun) for text in (*unparsed, *comparison.warnings))
-        yield from remarks(warnings, signatures)
+        yield from remarks([*unparsed, *comparison.warnings], signatures, comparison.noun)
 
 
 def best_of_many(comparison: SetComparison) -> dict[str, str]:
@@ -146,7 +144,8 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
     of_wordings = f" ({direction([compared_by(WORDING_CHANGE.key)])})"  # beside measures of which more is better
     if "differences" in result:
         counted = "wording" if pair.measure == WORDING_CHANGE.key else "paraphrase"
-        size = f"{plural(result['n_buckets'], 'bucket')}, {plural(result['n_examples'], counted)}"
+        nouns = ("task", "run") if comparison.noun == "task" else ("bucket", counted)
+        size = ", ".join(plural(result[n], noun) for n, noun in zip(("n_buckets", "n_examples"), nouns, strict=True))
         n_clusters = result["n_clusters"]["difference"]
         if n_clusters < result["n_buckets"]:
             size += f" in {plural(n_clusters, 'group')}"
@@ -196,8 +195,7 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
         ]
         for q, values, difference, ends, p in lines
     ]
-    title = f"{of_set}{pair.first} (1) and {pair.second} (2), {in_terminal(size, comparison.noun)}"
-    return Table(title, columns, rows, "\n".join(notes))
+    return Table(f"{of_set}{pair.first} (1) and {pair.second} (2), {size}", columns, rows, "\n".join(notes))
 
 
 # ---- all pairs

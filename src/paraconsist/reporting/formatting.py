@@ -31,11 +31,6 @@ def in_own_words(text: str, noun: str) -> str:
     return re.sub(pattern, lambda word: words[word[0]], text)
 
 
-def in_terminal(text: str, noun: str) -> str:
-    """Return a text as terminals show it: only of tasks in their own words."""
-    return in_own_words(text, noun) if noun == "task" else text
-
-
 def known(value: Any) -> TypeGuard[float]:
     """Say whether a value is a number that is defined."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

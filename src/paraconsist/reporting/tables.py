@@ -20,17 +20,7 @@ from paraconsist.measures.catalogue import (
     MeasureSpec,
     Quantity,
 )
-from paraconsist.reporting.formatting import (
-    UNDEFINED,
-    Values,
-    bounds,
-    count,
-    decimal,
-    in_terminal,
-    known,
-    percent,
-    plural,
-)
+from paraconsist.reporting.formatting import UNDEFINED, Values, bounds, count, decimal, known, percent, plural
 from paraconsist.reporting.table import (
     NUMBER,
     P_VALUE,
@@ -770,8 +760,8 @@ def score_tables(
                 yield from relations(name, scored) if spec is COHERENCE else ()
                 has_strata = not is_first and (spec is PARAPHRASTIC or scored.source.columns.stratum)
                 yield from strata(name, {"": scored}, spec) if has_strata else ()
-                warnings = (in_terminal(w, scored.rows.nouns[0]) for w in (*scored.warnings, *values["warnings"]))
-                yield from remarks(warnings, [values["signature"]])
+                said = [*scored.warnings, *values["warnings"]]
+                yield from remarks(said, [values["signature"]], scored.rows.nouns[0])
         if (change := scored.measures.get(CHANGE.name)) is not None:
             changed = changes(name, {"": change})
             yield replace(changed, title=f"{name}: {changed.title[0].lower()}{changed.title[1:]}")
