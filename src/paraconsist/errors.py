@@ -107,13 +107,7 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
 
 
 def input_error(
-    function: str,
-    parameter: str,
-    must: str,
-    *,
-    got: Any = ...,
-    row: int | str | None = None,
-    remedy: str = "",
+    function: str, parameter: str, must: str, *, got: Any = ..., row: int | str | None = None, remedy: str = ""
 ) -> InputError:
     """Return (not raise) the error ``{function}: `{parameter}` must {must}; got {got!r} at row {row}. {remedy}``."""
     return InputError(must, function=function, parameter=parameter, got=got, row=row, remedy=remedy)

@@ -262,10 +262,7 @@ def check(
     raise SystemExit(1 if wrong else 0)
 
 
-def lm_eval(
-    *,
-    what: str = argument("'path': the folder for lm_eval's --include_path."),
-) -> None:
+def lm_eval(*, what: str = argument("'path': the folder for lm_eval's --include_path.")) -> None:
     """Print the folder of the bucket sets' tasks for lm-evaluation-harness.
 
     paraconsist lm-eval path

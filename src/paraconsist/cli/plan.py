@@ -309,8 +309,7 @@ def variance(
         "for every wording; repeat for several.",
     ),
     rank: str | None = option(
-        None,
-        "Also rank the values of the first level, such as models, under each value of this one, such as wording.",
+        None, "Also rank the values of the first level, such as models, under each value of this one, such as wording."
     ),
     read: SourceOptions,
     plots: Path | None = option(None, "Also draw the shares in this folder, as PNG, SVG and PDF."),

@@ -301,10 +301,7 @@ class Compared:
 
 
 def compare_within(
-    answers: Sequence[str | None],
-    buckets: Integers,
-    comparer: Comparer,
-    choices: Sequence[Any] | None = None,
+    answers: Sequence[str | None], buckets: Integers, comparer: Comparer, choices: Sequence[Any] | None = None
 ) -> Compared:
     """Compare the answers of each bucket; each distinct pair of values is compared once.
 

@@ -24,13 +24,7 @@ from numpy.typing import NDArray
 from paraconsist.data.arrays import Places, first_rows, mapped, take_rows
 from paraconsist.data.foreign import as_text, listed
 from paraconsist.data.predictions import KEY_COLUMNS, STRATUM_COLUMNS
-from paraconsist.data.prompts import (
-    ASKED,
-    are_questions,
-    question_columns,
-    read_questions,
-    wrong_value,
-)
+from paraconsist.data.prompts import ASKED, are_questions, question_columns, read_questions, wrong_value
 from paraconsist.data.rows import ROLES, allowed_labels, labels_in
 from paraconsist.data.tables import (
     ENDINGS,

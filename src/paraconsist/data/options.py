@@ -55,8 +55,7 @@ class SourceOptions:
         r"(doc.id ~ '^(\d+)-'), a comparison (doc.kind == 'original') or a template ({doc.set}-{doc.number}).",
     )
     prediction: str = option(
-        "prediction",
-        "Column of the predictions (a,b,c: of several models); for logs, in place of the tool's.",
+        "prediction", "Column of the predictions (a,b,c: of several models); for logs, in place of the tool's."
     )
     label: str = option("label", "Column of the gold labels; without one, what needs none is computed.", none="")
     role: str = option("role", "Column that says 'original' or 'paraphrase'; without it all rows are paraphrases.")
@@ -149,9 +148,7 @@ class SourceOptions:
         False, "Leave out the problems that have a wording without a gold label (or accepted answer).", rare=True
     )
     exclude: Path | Sequence[str] | None = option(
-        None,
-        "A table with a column bucket_id: buckets to leave out, such as those marked in a report.",
-        rare=True,
+        None, "A table with a column bucket_id: buckets to leave out, such as those marked in a report.", rare=True
     )
     encoding: str | None = option(
         None, "Encoding of CSV and JSON Lines that are not UTF-8, such as latin-1 or cp1252.", rare=True

@@ -179,11 +179,7 @@ _of_right = partial(Quantity, needs_gold=True)
 
 
 def _pairs(
-    function: str,
-    kind: str,
-    arguments: dict[str, str] | None = None,
-    also: Sequence[Quantity] = (),
-    **more: Any,
+    function: str, kind: str, arguments: dict[str, str] | None = None, also: Sequence[Quantity] = (), **more: Any
 ) -> MeasureSpec:
     """Return the entry of a share of pairs that break a rule."""
     quantities = (

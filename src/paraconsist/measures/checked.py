@@ -124,13 +124,7 @@ class Corrected(Record):
 
 
 def corrected_rate(
-    marks: Any,
-    checked: Any,
-    truth: Any,
-    clusters: Any = None,
-    *,
-    confidence_level: float = 0.95,
-    of_set: bool = False,
+    marks: Any, checked: Any, truth: Any, clusters: Any = None, *, confidence_level: float = 0.95, of_set: bool = False
 ) -> Corrected:
     """Return the share of rows that people would say yes to, from a comparer's verdicts and a sample that they checked.
 

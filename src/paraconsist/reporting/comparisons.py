@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING
 
 from paraconsist.measures.catalogue import PARAPHRASTIC, MeasureSpec, Quantity
 from paraconsist.measures.standings import corrected_p_values
-from paraconsist.reporting.formatting import (
-    Values,
-    bounds,
-    interval,
-    known,
-    minus,
-    p_value,
-    percent,
-    plural,
-    quantity,
-)
+from paraconsist.reporting.formatting import Values, bounds, interval, known, minus, p_value, percent, plural, quantity
 from paraconsist.reporting.table import (
     CHANGE,
     DIFFERENCE,

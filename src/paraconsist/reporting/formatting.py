@@ -26,9 +26,8 @@ def in_own_words(text: str, noun: str) -> str:
     >>> in_own_words("4 buckets, 8 paraphrases", "task")
     '4 tasks, 8 runs'
     """
-    words = OWN_WORDS[noun]
-    pattern = rf"(?!(?<=no )paraphrase)(?<!role )(?<![`/:-])\b({'|'.join(words)})(?=s?\b(?!-))"
-    return re.sub(pattern, lambda word: words[word[0]], text)
+    pattern = rf"(?!(?<=no )paraphrase)(?<!role )(?<![`/:-])\b({'|'.join(OWN_WORDS[noun])})(?=s?\b(?!-))"
+    return re.sub(pattern, lambda word: OWN_WORDS[noun][word[0]], text)
 
 
 def known(value: Any) -> TypeGuard[float]:

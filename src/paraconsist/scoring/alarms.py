@@ -33,10 +33,7 @@ from paraconsist.measures.results import Result
 from paraconsist.measures.rules import ORIGINAL, PARAPHRASE
 from paraconsist.scoring.roles import is_counted
 
-_UNPARSED = {
-    "wrong": "count as wrong answers",
-    "own_class": "count as one more answer, wrong and the same each time",
-}
+_UNPARSED = {"wrong": "count as wrong answers", "own_class": "count as one more answer, wrong and the same each time"}
 _MOSTLY, _ALIKE = 0.9, 0.4
 _MOST_LISTED, _LONGEST = 3, 60
 _LEAST_IN_TAIL = 10

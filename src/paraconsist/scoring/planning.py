@@ -30,18 +30,13 @@ from paraconsist.scoring.roles import apply_policy, check_parsed, violations
 from paraconsist.scoring.sources import open_source
 
 
-def pilot_sets(
-    pilot: Any, read: SourceOptions, set_name: str | None = None, *, is_other: bool = False
-) -> dict[str, Rows]:
-    """Return the rows of a pilot by set, those with paraphrases if any has them; unparsed answers are wrong.
-
-    Of the other model's predictions (`is_other`) the only set may have any name.
-    """
+def pilot_sets(pilot: Any, read: SourceOptions, only: str | None = None, *, is_other: bool = False) -> dict[str, Rows]:
+    """Return a pilot's rows by set, those with paraphrases if any has them; another model's only set has any name."""
     with renamed(path="pilot"):
         opened = open_source(pilot, read, function="plan")
     sets = {}
-    takes_all = set_name is None or (is_other and len(opened.sets) == 1)
-    for name in opened.sets if takes_all and opened.sets else [set_name]:
+    takes_all = only is None or (is_other and len(opened.sets) == 1)
+    for name in opened.sets if takes_all and opened.sets else [only]:
         source = opened.one("plan", "pilot", name)
         rows = rows_with_ids(source)
         check_parsed("plan", "pilot", rows, source.name)

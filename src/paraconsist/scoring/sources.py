@@ -34,15 +34,7 @@ from paraconsist.data.published import PREFIX, published_folder
 from paraconsist.data.rows import Rows
 from paraconsist.data.sharing import local_names
 from paraconsist.data.store import RunFolder
-from paraconsist.data.tables import (
-    are_rows,
-    column_error,
-    column_of,
-    floats,
-    in_arrow,
-    read_table,
-    values_of,
-)
+from paraconsist.data.tables import are_rows, column_error, column_of, floats, in_arrow, read_table, values_of
 from paraconsist.errors import input_error
 from paraconsist.files import json_in
 from paraconsist.measures.buckets import partition

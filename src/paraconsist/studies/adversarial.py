@@ -190,12 +190,7 @@ def first_paraphrase(generator: str, preset: str = "a24", seed: int = 0) -> Call
 
 
 def augment(
-    file: Path,
-    folder: Path,
-    name: str,
-    columns: Sequence[str],
-    options: Json | None = None,
-    limit: int | None = None,
+    file: Path, folder: Path, name: str, columns: Sequence[str], options: Json | None = None, limit: int | None = None
 ) -> Augmented:
     """Write the training rows three ways: as they are, with a variant of each, and with rows repeated instead.
 

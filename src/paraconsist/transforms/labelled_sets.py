@@ -15,13 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paraconsist.data.bucket_sets import (
-    BucketSet,
-    bucket_set_from_table,
-    is_file_of_rows,
-    load_bucket_set,
-    read_rows,
-)
+from paraconsist.data.bucket_sets import BucketSet, bucket_set_from_table, is_file_of_rows, load_bucket_set, read_rows
 from paraconsist.data.prompts import are_questions
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import QUESTIONS, infer_task, input_id, named_in_rows

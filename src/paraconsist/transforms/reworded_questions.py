@@ -108,11 +108,7 @@ def reword_inspect(spec: str, folder: Path, options: RewordOptions, write: Write
 
 
 def reword_table(
-    spec: str,
-    folder: Path,
-    options: RewordOptions,
-    reading: RowOptions,
-    write: Write = list,
+    spec: str, folder: Path, options: RewordOptions, reading: RowOptions, write: Write = list
 ) -> tuple[dict[str, Counter[str]], dict[str, str]]:
     """Write a table's questions, reworded, as a set of questions; return the wordings by kind, and which comparers fit.
 

@@ -210,11 +210,7 @@ def read_wordings(file: Path) -> list[WordingRow]:
 
 
 def reword_lm_eval(
-    name: str,
-    folder: Path,
-    options: RewordOptions,
-    include_path: Path | None = None,
-    write: Write = list,
+    name: str, folder: Path, options: RewordOptions, include_path: Path | None = None, write: Write = list
 ) -> dict[str, Counter[str]]:
     """Write a task, or all of a group or tag, reworded; return each task's number of wordings by kind.
 

@@ -56,8 +56,7 @@ class EndpointSettings:
     )
     patience: float = option(600.0, "Seconds of nothing but rate-limit refusals before the run gives up.")
     api_key_variable: str | None = option(
-        None,
-        "Environment variable with the key; OPENAI_API_KEY for api.openai.com, no key for others.",
+        None, "Environment variable with the key; OPENAI_API_KEY for api.openai.com, no key for others."
     )
     request_fields: Json = field(
         default_factory=dict,

@@ -81,8 +81,7 @@ class TrainingOptions:
     gradient_accumulation: int = option(1, "Batches whose gradients make one step.", at_least=1)
     max_grad_norm: float = option(1.0, "Longer gradients are cut to this length.")
     max_length: int | None = option(
-        None,
-        "Cut inputs after this many tokens, by default what the model allows. Not for bow, glove_bow and bilstm.",
+        None, "Cut inputs after this many tokens, by default what the model allows. Not for bow, glove_bow and bilstm."
     )
     group_by_length: bool = option(False, "Batches of similar length: less padding, slightly other batches.")
     best_model: bool = option(False, "Keep the epoch that is best on the evaluation rows, in place of the last.")

@@ -167,10 +167,7 @@ _PAGES: Mapping[Callable[..., Any], Mapping[str, Any]] = {
         ],
         "measure": measure_shift,
     },
-    probability_coherence: {
-        "layouts": [_texts(*_STATEMENTS)],
-        "measure": measure_coherence,
-    },
+    probability_coherence: {"layouts": [_texts(*_STATEMENTS)], "measure": measure_coherence},
     TRAJECTORIES.function: {
         "layouts": [_texts(_CALLS, _PREDICTION, _LABEL)],
         "headlines": [TRAJECTORIES.headline, "outcome_consistency"],

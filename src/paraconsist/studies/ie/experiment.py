@@ -171,10 +171,7 @@ def _time_training(work: Work, share: float) -> float:
 
 
 def run_experiment(
-    work: Work,
-    *,
-    say: Callable[[str], None] = lambda line: None,
-    progress: Callable[[int], None] = lambda n: None,
+    work: Work, *, say: Callable[[str], None] = lambda line: None, progress: Callable[[int], None] = lambda n: None
 ) -> Path | None:
     """Train what is not trained yet, and write the matched vectors.
 
