@@ -65,8 +65,8 @@ def mirror_root(data_dir: str | Path) -> Path:
         if candidate.is_dir():
             return candidate
     remedy = (
-        "It holds github.com/<owner>/<repository>/<commit>/<path> (or upstream/github.com/...). Leave data_dir out to "
-        "download instead."
+        "It holds github.com/<owner>/<repository>/<commit>/<path> (or upstream/github.com/...). Leave `data_dir` out "
+        "to download instead."
     )
     raise input_error(
         "build", "data_dir", "be a folder that mirrors the upstream files", got=str(data_dir), remedy=remedy
@@ -85,7 +85,7 @@ def locate(files: Mapping[str, UpstreamFile], dl_manager: Any, mirror: Path | No
         return download({key: file.url for key, file in files.items()}, dl_manager, builder)
     for file in files.values():
         if not (mirror / file.relative_path).is_file():
-            must, remedy = f"hold the file {file.relative_path}", f"Save {file.url} there, or leave data_dir out."
+            must, remedy = f"hold the file {file.relative_path}", f"Save {file.url} there, or leave `data_dir` out."
             raise input_error(f"build {builder}", "data_dir", must, got=str(mirror), remedy=remedy)
     return {key: str(mirror / file.relative_path) for key, file in files.items()}
 

@@ -19,7 +19,19 @@ from helpers.perturb import NLI_ROWS, write_csv
 from helpers.processes import write_set
 
 from paraconsist.errors import InputError
-from paraconsist.files import PARTIAL, WriteError, leftovers, locked, replacing, staged, write_json, write_text, writing
+from paraconsist.files import (
+    PARTIAL,
+    WriteError,
+    json_in,
+    leftovers,
+    locked,
+    read_record,
+    replacing,
+    staged,
+    write_json,
+    write_text,
+    writing,
+)
 
 NAMES = ("plain", "with blanks and Ümläute", "x" * 250)
 #: A process that says when it is inside, and stays there.
@@ -282,3 +294,12 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_half_of_a_file(tmp_path, comm
     code, _, err = command(*(part.format(**files, out=out, cache=tmp_path / "cache") for part in line.split()))
     assert (code, "No space left on device" in err.splitlines()[-1]) == (2, True), err
     assert names(out) == []
+
+
+def test_json_that_is_nested_too_deeply_is_told_with_its_file(tmp_path):
+    """A run's record was "maximum recursion depth exceeded"."""
+    (tmp_path / "run.json").write_text('{"sets":' * 100_000)
+    with pytest.raises(InputError, match="hold a readable run"):
+        read_record("push", "folder", tmp_path / "run.json")
+    with pytest.raises(ValueError, match="nested too deeply"):
+        json_in(tmp_path / "run.json")

@@ -61,7 +61,7 @@ def find_file(data_dir: str | Path) -> Path:
         "data_dir",
         f"be {_STEM}.csv or {_STEM}.json, or a folder that holds it (or parte/{_STEM}.csv)",
         got=str(data_dir),
-        remedy=f"Download it from https://doi.org/{DOI.removeprefix('doi:')}, or leave data_dir out.",
+        remedy=f"Download it from https://doi.org/{DOI.removeprefix('doi:')}, or leave `data_dir` out.",
     )
 
 

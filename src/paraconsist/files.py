@@ -389,10 +389,18 @@ def write_json(path: str | Path, value: Any, *, indent: int | None = 2) -> None:
     write_text(path, to_json(value, indent=indent) + "\n")
 
 
+def json_in(file: Path) -> Any:
+    """Return the JSON value in a file; ValueError where it is none or is nested too deeply, OSError as the system's."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def read_record(function: str, parameter: str, file: Path, *, remedy: str = "") -> dict[str, Any]:
     """Return the JSON object in a file of the folder that `parameter` names; InputError if there is none."""
     try:
-        record = json.loads(file.read_text(encoding="utf-8"))
+        record = json_in(file)
     except (OSError, ValueError):
         record = None
     if not isinstance(record, dict):
@@ -441,7 +449,7 @@ def remembered_sha256(path: Path) -> str:
                 make_folder(file.parent)
                 stack.enter_context(_lock(file.with_name(f"{file.name}{LOCK}"), wait=600))
             with suppress(OSError, ValueError):
-                known = json.loads(file.read_text(encoding="utf-8"))
+                known = json_in(file)
                 if isinstance(known, dict) and known.items() >= entry.items() and len(known.get("sha256", "")) == 64:
                     return str(known["sha256"])
         sha256 = digest(path)["sha256"]

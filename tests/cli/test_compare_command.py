@@ -312,15 +312,18 @@ def test_run_folders_of_different_sets(compare, tmp_path: Path) -> None:
     )
 
 
-def test_of_a_divided_and_an_undivided_file_the_remedy_names_the_rows_to_take(tmp_path, compare):
-    """It asked for one predictions file of each, which is what was given; without the other rows they are compared."""
+def test_an_undivided_file_is_compared_with_the_rows_of_its_role_in_a_divided_one(tmp_path, compare):
+    """Their sets had nothing in common but the rows; `plan` found no set of one name in both."""
     roles, texts = ["original", "paraphrase", "paraphrase", "negation"], ["yes", "yes", "no", "no"]
     rows = [{"bucket_id": "a", "role": role, "prediction": text} for role, text in zip(roles, texts, strict=True)]
-    for name, kept in (("divided", rows), ("undivided", rows[:3]), ("mended", [*rows[:2], rows[1]])):
+    other = [*rows[:1], rows[1] | {"role": "swap"}]
+    for name, kept in (("divided", rows), ("undivided", [*rows[:2], rows[1]]), ("other", other)):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept))
-    said = compare.refused(tmp_path / "divided.jsonl", tmp_path / "undivided.jsonl")
+    divided, undivided = tmp_path / "divided.jsonl", tmp_path / "undivided.jsonl"
+    for files in ((divided, undivided), (undivided, divided)):
+        assert [found["set"] for found in compare.json(*files)] == ["paraphrase"]
+    said = compare.refused(divided, tmp_path / "other.jsonl")
     assert "A file with several roles has a set for each: give all models' files rows of the same roles." in said
-    assert compare(tmp_path / "mended.jsonl", tmp_path / "undivided.jsonl", "--json")[0] == 0
 
 
 def test_groups_from_a_table(compare, tmp_path: Path) -> None:

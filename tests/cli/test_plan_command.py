@@ -164,7 +164,7 @@ def test_promised_power_at_another_number_of_paraphrases(command: Command, tmp_p
         ([], "`--half-width` must be given, or `--difference`, or `--budget`"),
         (["--half-width", 0.02, "--measure", "f1"], "`--measure` must be one of paraphrastic_consistency_unbiased"),
         (["--half-width", 0.02, "--paraphrases", "two"], "must be whole numbers with commas between; got 'two'"),
-        (["--half-width", 0.02, "--set", "snli"], "`pilot` must be one set"),
+        (["--half-width", 0.02, "--set", "snli"], "`pilot` must have the set 'snli'"),
         (["--half-width", 0.02, "--assurance", 1.5], "`--assurance` must lie between 0 and 1"),
         (["--half-width", 0.02, "--max-contexts", 5], "`--max-contexts` must not be given without `--budget`"),
         (["--half-width", 0.02, "--example", "nothing"], "`--example` must name a column of the file; got 'nothing'"),
@@ -234,3 +234,9 @@ def test_several_sets_are_planned_and_drawn(command: Command, tmp_path: Path) ->
     ]
     (runs[1] / "b.parquet").unlink()
     assert "`--against` must have the set 'b'" in command.refused("plan", runs[0].parent, *options)
+    (runs[0] / "a.parquet").rename(tmp_path / "other.parquet")
+    only = "--against", tmp_path / "other.parquet", "--difference", 0.05, "--set", "b"  # its only set, of any name
+    assert run(command, runs[0].parent, *only)["against"]["value"]
+    absent = "`--against` must name a file that exists; got 'nothing.csv'"
+    assert absent in command.refused("plan", tmp_path / "other.parquet", "--against", "nothing.csv")
+    assert "`pilot` must name a file that exists" in command.refused("plan", "nothing.csv", "--difference", 0.05)

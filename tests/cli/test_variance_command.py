@@ -167,6 +167,7 @@ def test_what_is_refused(command: Command, answers: Path, tmp_path: Path) -> Non
     for options, sentence in (
         (["--level", "problem"], "`--level` must be items of the form NAME=VALUE"),
         (["--level", "problem=question"], "`--level` must name a column of the predictions; got 'question'"),
+        (["--level", "repeat=trial", "--trial", "w"], "`--trial` must name a column of the predictions; got 'w'"),
         ([*LEVELS, "--outcome", "quality"], "`--outcome` must name a column"),
         ([*LEVELS, "--nested", "judge"], "`--nested` must be among wording"),
     ):

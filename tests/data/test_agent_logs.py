@@ -192,7 +192,18 @@ def test_gate_compare_and_report_take_them(command: Any, tmp_path: Path) -> None
     for run in worse["simulations"]:
         run["reward_info"]["reward"] *= run["trial"] > 0
     (tmp_path / "faults.json").write_text(json.dumps(worse))
-    assert "A" in command.out("compare", log, tmp_path / "faults.json")
+    (tmp_path / "never.json").write_text(log.read_text().replace('"reward": 1.0', '"reward": 0.0'))
+    models = [log, tmp_path / "faults.json", tmp_path / "never.json"]
+    shown = [each for of in (["compare", *models], ["score", log], ["score", models[-1]]) for each in command(*of)]
+    assert shown[::3] == [0, 0, 0]
+    assert "(2), 12 tasks, 36 runs" in shown[1]
+    assert "fewer than 10 tasks" in shown[5]
+    assert "renamed" not in shown[8]
+    assert re.findall(r"[^|:](?:problem|wording|bucket|paraphrase)\b", "".join(map(str, shown))) == []
+    names = [word for name in "abc" for word in ("--name", name)]
+    written = command.out("report", *models, *names, "--output", tmp_path / "page.html")
+    assert written.endswith(", all tasks on the page.\n")
+    assert "12 common tasks" in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert command("report", log, "--output", tmp_path / "page.html")[0] == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "12 tasks in 36 runs" in page

@@ -17,6 +17,7 @@ import pytest
 from helpers.errors import refuses
 from helpers.logs import LOGS, check, double_loop, lines, scored
 
+import paraconsist as pc
 from paraconsist.data.logs.format import Head
 from paraconsist.data.logs.reading import _head, built_in, detect, read_logs
 from paraconsist.data.options import SourceOptions
@@ -425,3 +426,9 @@ def test_a_table_that_mlflow_did_not_load_is_named(command, tmp_path):
     (tmp_path / "eval_results_table.json").write_text("null")
     code, _, err = command("score", tmp_path / "eval_results_table.json", "--bucket", "question_id")
     assert (code, "result.tables" in err, "copy it" in err) == (2, True, False)
+
+
+def test_letters_of_a_log_are_read_already_and_the_error_of_a_comparer_says_so() -> None:
+    (file,) = LOGS.glob("inspect_ai/*which-place*")
+    with pytest.raises(InputError, match="leave `same` out where answers are read already, as letters in a log are"):
+        pc.score(file, bucket="metadata.fact", same="choice")

@@ -84,6 +84,7 @@ def test_json_lines_are_what_each_line_says(tmp_path):
         ("lists.jsonl", '{"a": [1, "x"]}\n', "column a has values of several kinds"),
         ("deep.jsonl", '{"a": ' + "[" * 200 + "]" * 200 + "}", "nested too deeply"),
         ("abyss.jsonl", "{" + '"a": {' * 200_000, "nested too deeply"),
+        ("pit.json", '[{"a": ' + "[" * 200_000 + "]" * 200_000 + "}]", "nested too deeply"),
         ("abyss.json", "[" * 200_000, "if it was cut short"),
         ("nulls.json", "[null]", "row 1 is not a JSON object but null"),
         ("wide.jsonl", '{"a": 9223372036854775808}', "integers beyond 64 bits"),

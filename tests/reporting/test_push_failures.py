@@ -76,7 +76,11 @@ def test_what_somebody_else_sent_meanwhile_is_not_overwritten(hub, monkeypatch):
         (("dataset", "--repo", "org/x"), "push: `name` must name a bucket set"),
         (("dataset", "sample"), "push: `repo` must say where to push to, as ORG/NAME; got None"),
         (("dataset", "sample", "--repo", "sample"), "`repo` must give a repository as NAMESPACE/NAME; got 'sample'"),
-        ((*SAMPLE, "--config-name", "x"), "`config` must be a config of sample: .*; got 'x'"),
+        ((*SAMPLE, "--config-name", "x"), "`config_name` must be a config of sample: .*; got 'x'"),
+        (
+            ("dataset", "sample:capitals", "--repo", "org/x"),
+            "`name` must .*Write sample alone, and `config_name` capitals.",
+        ),
         ((*SAMPLE, "--namespace", "org"), "push: `namespace` must not be given.*of push dataset are `repo`,"),
         (("run", "--repo", "org/x"), "push: `name` must be a run folder"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers.space import by_command, by_function, columns_of, measured, to_csv
+from helpers.space import as_query, by_command, by_function, columns_of, measured, to_csv
 from measures.cases import CASES
 
 from paraconsist.errors import InputError
@@ -122,6 +122,43 @@ def test_the_layouts_of_the_fooling_rate_agree_where_every_original_has_variants
     mine, theirs = measured("fooling_rate", to_csv(wide), "variants").keys, measured("fooling_rate").keys
     for key in ("relaxed", "strict", "n_items", "by_label", "confidence_interval"):
         assert mine[key] == theirs[key]
+
+
+def _reworded(golds: list[str], **said: str) -> str:
+    """Return 12 items with two paraphrases each, answered right except where `said` says otherwise of an item's."""
+    labels = [golds[at // 3 % len(golds)] for at in range(36)]
+    answers = [said.get(f"b{at // 3}", gold) if at % 3 == 1 else gold for at, gold in enumerate(labels)]
+    roles = ["paraphrase" if at % 3 else "original" for at in range(36)]
+    buckets = [f"b{at // 3}" for at in range(36)]
+    return to_csv({"bucket_id": buckets, "role": roles, "prediction": answers, "label": labels})
+
+
+def test_two_gold_labels_are_opposites_where_an_answer_is_unread_and_of_three_names_the_page_says_what_to_do():
+    """It asked for `opposites`, for which the page has no control."""
+    found = measured("fooling_rate", _reworded(["yes", "no"], b0="no", b1="")).keys
+    assert (found["relaxed"], found["strict"]) == (2 / 12, 1 / 12)  # what could not be read is no opposite
+    page = module("fooling_rate")
+    with pytest.raises(InputError, match="`Gold label` must be two labels") as told:
+        page.measured(as_query("fooling_rate", _reworded(["a", "b", "c"])))
+    assert "rename those two in the file" in str(told.value)
+    assert "opposites`" not in str(told.value)
+    (warning,) = measured("fooling_rate", _reworded(["0", "1"])).keys["warnings"]
+    assert warning.endswith("for a task of two labels write these as names in the file")
+
+
+@pytest.mark.parametrize(
+    ("text", "control"),
+    [
+        ("original,paraphrase,entailed\na,b,maybe\n", "Entail each other"),
+        ("original,paraphrase,similarity\na,b,x\n", "Similarity"),
+        ("original,paraphrase\n1,2\n", "Paraphrase"),
+        ("original,paraphrase,group_id\na,b,\n", "Group"),
+    ],
+)
+def test_errors_name_the_controls_of_the_page(text: str, control: str):
+    with pytest.raises(InputError) as told:
+        module("paraphrase_diversity").measured(as_query("paraphrase_diversity", text))
+    assert f"`{control}` must" in str(told.value)
 
 
 def test_probabilities_as_lists_or_as_columns():

@@ -4,6 +4,7 @@ import json
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.examples import examples
@@ -126,6 +127,19 @@ def test_no_answer_is_shown_that_its_question_did_not_get():
         "price": "'4' ×1, 'It is 5 euro.' ×1",
         "hour": "'We open at 9.' ×1, '4' ×1",
     }
+
+
+@pytest.mark.faults
+def test_accepted_answers_that_pandas_wrote_into_a_csv_are_told(tmp_path):
+    """Each list was one accepted answer, in silence: of tokens' 80 % right answers, 35 % were."""
+    lists = [["30 days", "a month"], ["2"]] * 6
+    rows = pd.DataFrame({"bucket_id": range(12), "label": lists, "prediction": ["a month", "2"] * 6})
+    warning = "accepted answers are lists as Python writes them"
+    for name, labels, is_told in (("python", rows.label, True), ("json", rows.label.map(json.dumps), False)):
+        rows.assign(label=labels).to_csv(tmp_path / f"{name}.csv", index=False)
+        (scored,) = pc.score(tmp_path / f"{name}.csv", same="text").sets.values()
+        assert any(warning in line for line in scored.warnings) is is_told
+        assert scored.measures["paraphrastic_consistency"]["accuracy"] == (0.5 if is_told else 1)
 
 
 @pytest.mark.faults

@@ -171,6 +171,8 @@ def test_a_model_is_not_compared_with_itself_out_of_one_table(command, tmp_path)
     for itself in (wide, "new"):
         given = ["--prediction", "new", "--against", itself, "--margin", 0.1]
         assert "another model" in command.refused("gate", "pc.not_worse", wide, *given)
+    given = ["--prediction", "new", "--against", "published:nothing", "--margin", 0.1]
+    assert "`--against` must name published predictions" in command.refused("gate", "pc.not_worse", wide, *given)
 
 
 def test_exit_code_and_one_line(command, predictions, tmp_path):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -141,3 +142,20 @@ def test_options_that_cannot_be_are_refused(files: Path) -> None:
     assert "be whole numbers" in refused(*base, "--seeds", "a")
     assert "each once" in refused(*base, "--seeds", "1,1")
     assert "of the form NAME=VALUE" in refused(*base, "--set", "epochs")
+    assert "`label_names` must be a list of names, as [a, b]; got 'no,yes'" in refused(
+        *base, "--set", "label_names=no,yes"
+    )
+    assert "Did you mean `label_names`?" in refused(*base, "--set", "label_mames=1")  # it was met as a crash
+
+
+@pytest.mark.slow
+def test_a_model_s_labels_are_mapped_by_an_option_that_the_error_names(files: Path) -> None:
+    """It named a parameter that the command had no option for."""
+    line = ["adversarial", "--model", "bow", "--train-file", files / "train.csv", "--dataset", files / "toy.csv",
+            "--columns", "update", "--transformation", "dictionary", "--dictionary", files / "words.csv",
+            "--output", files / "out", "--set", "epochs=1", "--set", "label_names=[down, up]", "--device", "cpu",
+            "--n-resamples", 20, "--n-permutations", 200]  # fmt: skip
+    assert "name it: `--label-map` down=TASK_LABEL `--label-map` up=TASK_LABEL." in refused(*line)
+    done([*line, "--label-map", "down=weakener", "--label-map", "up=strengthener"])
+    run = read_predictions(files / "out" / "after-seed-0" / "run" / "predictions" / "toy.parquet")
+    assert {"weakener", "strengthener"} <= set(re.findall(r"\w+", str(run.metadata["label_map"])))

@@ -18,9 +18,10 @@ from pathlib import Path
 from paraconsist.cli.ends import say_status
 from paraconsist.cli.options import AS_JSON, argument, echo, print_json
 from paraconsist.data.options import option
-from paraconsist.errors import check_choice, input_error
+from paraconsist.errors import check_choice, input_error, renamed
 
 
+@renamed(config="config_name")
 def build(
     *,
     names: list[str] = argument("Bucket sets, such as paranlu (see `paraconsist list`)."),

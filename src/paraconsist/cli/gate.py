@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from paraconsist.cli.ends import say
 from paraconsist.cli.options import Fields, argument, echo
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import end_rehearsal, input_error, rehearsed
+from paraconsist.errors import end_rehearsal, input_error, rehearsed, renamed
 from paraconsist.scoring.options import ScoreOptions
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def gate(
             raise input_error("gate", "path", "be predictions where `against` is given", got=str(path), remedy=remedy)
         comparing = compare_options(options, margin)
         file, theirs = of_other(against, path, read, "gate")
-        other = open_source(file, theirs, function="gate")
+        with renamed(path="against"):
+            other = open_source(file, theirs, function="gate")
         results = gating.with_margin_tests(results, opened, other, comparing, conditions)
     if set_name:
         if absent := [name for name in set_name if name not in results]:

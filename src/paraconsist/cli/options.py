@@ -215,7 +215,8 @@ class Command(click.Command):
         return [text for text in texts if text.startswith("paraconsist ") == are_examples]
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for text in ["\b\n" + "\n".join(self.examples), *self._paragraphs(False)]:
+        examples = ["\b\n" + "\n".join(self.examples)] if self.examples else []  # other distributions' have none
+        for text in (*examples, *self._paragraphs(False)):
             formatter.write_paragraph()
             with formatter.indentation():
                 formatter.write_text(text)

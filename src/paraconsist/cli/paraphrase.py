@@ -242,7 +242,7 @@ def say_refined(refined: Refined, settings: GeneratorSettings, skipped: Counter[
         f"{refined.n_accepted:,} of {refined.n_judged:,} candidates accepted{rate}, "
         f"for {len(refined.accepted):,} distinct originals, up to {settings.keep} each; "
         f"{plural(refined.n_calls, 'call')}"
-        + (f", {refined.n_unused:,} candidates not needed" if refined.n_unused else ""),
+        + (f", {refined.n_unused:,} candidates not needed" if refined.n_unused else "")
     )
     for reason, n in refined.reasons.most_common():
         say_status(f"  left out {n:,}: {reason}")

@@ -101,7 +101,7 @@ def plan(
     sets, others = pilot_sets(pilot, read, set_name), None
     if against is not None:
         with renamed(pilot="against"):
-            others = pilot_sets(*of_other(against, pilot, read, "plan"), set_name)
+            others = pilot_sets(*of_other(against, pilot, read, "plan"), set_name, is_other=True)
     results: dict[str, Any] = {}
     tables: list[Part] = []
     curves: dict[str, list[SavingRow]] = {}

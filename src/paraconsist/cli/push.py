@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from paraconsist.cli.options import argument, echo, quiet_libraries, read_pairs
 from paraconsist.data.options import option
-from paraconsist.errors import check_choice, input_error
+from paraconsist.errors import check_choice, input_error, renamed
 
 if TYPE_CHECKING:
     from paraconsist.reporting.hub.client import Push, Remote
@@ -142,7 +142,9 @@ def _push_dataset(name: str, repo: str, given: dict[str, Any], reason: str | Non
     is_file = is_file_of_rows(name)
     if not is_file and name not in BUILDERS:
         must = f"be one of {', '.join(BUILDERS)}, or a file of rows ({', '.join(FILE_ENDINGS)})"
-        raise input_error("push", "name", must, got=name)
+        set_, _, config = name.partition(":")
+        remedy = f"Write {set_} alone, and `config_name` {config}." if set_ in BUILDERS else ""
+        raise input_error("push", "name", must, got=name, remedy=remedy)
     for key in given.keys() & ({"config_name", "data_dir", "cache_dir"} if is_file else {"task"}):
         kind = "a file" if is_file else "a set of this package"
         raise input_error("push", key, f"not be given with {kind}", got=given[key])
@@ -157,7 +159,8 @@ def _push_dataset(name: str, repo: str, given: dict[str, Any], reason: str | Non
             one = own_dataset(Path(name), repo, Path(folder), reason=reason, remote=remote, **given)
         else:
             given["configs"] = given.pop("config_name", None)
-            one = bucket_set_dataset(name, repo, Path(folder), reason=reason, remote=remote, **given)
+            with renamed(config="config_name"):
+                one = bucket_set_dataset(name, repo, Path(folder), reason=reason, remote=remote, **given)
         _carry_out(one, remote, public, dry_run)
 
 

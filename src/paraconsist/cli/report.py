@@ -126,7 +126,7 @@ def report(
 
 def _say(written: Any, plots: Path | None) -> None:
     buckets = f"{written.n_shown:,} of {written.n_buckets:,}" if written.n_shown < written.n_buckets else "all"
-    browser = f", {buckets} problems on the page" if written.n_buckets else ""  # an IE experiment has none
+    browser = f", {buckets} {written.noun}s on the page" if written.n_buckets else ""  # an IE experiment has none
     echo(f"{written.page}: {written.n_bytes / 1e6:.1f} MB{browser}.")
     if plots is not None:
         echo(f"{len(written.plots)} files in {plots}.")

@@ -97,6 +97,6 @@ def _read_back(sheet: Path, originals: Path, output: Path) -> None:
     if answers.unwritten:
         say(
             f"warning: {len(answers.unwritten):,} items have no paraphrase and are left out, "
-            f"such as {answers.unwritten[0]}.",
+            f"such as {answers.unwritten[0]}."
         )
     say_status(f"Next: paraconsist run --model MODEL --dataset {output} --output FOLDER")

@@ -17,13 +17,14 @@ from paraconsist.cli.options import (
     endpoint_fields,
     endpoint_settings,
     quiet_libraries,
+    read_label_map,
     read_numbers,
     read_pairs,
     read_value,
     read_values,
 )
 from paraconsist.cli.run import show_requests
-from paraconsist.data.options import TASK, option
+from paraconsist.data.options import LABEL_MAP, TASK, option
 from paraconsist.errors import input_error
 from paraconsist.studies.options import AdversarialOptions, SweepOptions
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 #: With fewer, the least p that Kendall's tau can have, 2/n!, is above .05.
 _FEWEST_FOR_P = 5
 #: Fields of the studies' options that have options of another form.
-_APART = ("seeds", "training")
+_APART = ("seeds", "training", "label_map")
 _APART_HERE = (*_APART, "with_test", "transformation_options")
 
 
@@ -47,6 +48,7 @@ class TrainingTexts:
     )
     task: str | None = option(None, TASK)
     set: list[str] | None = option(None, "OPTION=VALUE: an option of `train`, or of asking, for all cells; repeat.")
+    label_map: list[str] | None = option(None, LABEL_MAP)
 
     def settings(self, command: str, study: Given, **training: Path | str | None) -> Given:
         """Return the fields of `StudyOptions`; `training` are options of training with an option of their own."""
@@ -54,7 +56,9 @@ class TrainingTexts:
 
         of_training = {name: value for name, value in {"task": self.task, **training}.items() if value is not None}
         sets, seeds = expand_specs(study["sets"]), read_numbers(command, "seeds", self.seeds)
-        return {**study, "sets": sets, "seeds": seeds, "training": read_values(command, "set", self.set) | of_training}
+        label_map = read_label_map(command, self.label_map)
+        of_training = read_values(command, "set", self.set) | of_training
+        return {**study, "sets": sets, "seeds": seeds, "training": of_training, "label_map": label_map}
 
 
 def sweep(

@@ -15,7 +15,7 @@ import numpy as np
 from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats
 from paraconsist.data.apart import Apart
 from paraconsist.errors import extras, input_error
-from paraconsist.files import canonical_arguments, canonical_json
+from paraconsist.files import canonical_arguments, canonical_json, json_in
 
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 _MOST_MATHS, _MOST_BRACKETS = 300, 24  # of the end of an answer: Math-Verify may take minutes for more
@@ -77,7 +77,7 @@ def _json_comparer(argument: str) -> Comparer:
     defaults = None
     if argument:
         try:
-            defaults = json.loads(Path(argument).read_text(encoding="utf-8"))
+            defaults = json_in(Path(argument))
         except (OSError, ValueError):
             defaults = None
         if not isinstance(defaults, dict) or not all(isinstance(each, dict) for each in defaults.values()):

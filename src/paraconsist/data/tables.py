@@ -517,7 +517,11 @@ def json_rows(file: Path, encoding: str = "utf-8-sig") -> Iterator[Json]:
     with file.open(encoding=encoding) as stream:
         is_array = stream.read(_HEAD).lstrip().startswith("[")
         stream.seek(0)
-        for row, line in enumerate(_exactly(stream.read()) if is_array else filter(str.strip, stream), 1):
+        try:
+            lines = _exactly(stream.read()) if is_array else filter(str.strip, stream)
+        except RecursionError:
+            raise ValueError("the values are nested too deeply") from None
+        for row, line in enumerate(lines, 1):
             try:
                 value = line if is_array else _exactly(line.strip())
                 if is_array or "\\u" in line or line.count("[") + line.count("{") > _DEEPEST:

@@ -178,8 +178,7 @@ def consistency_difference(
         parts.append(((_ORIGINALS,), _of_shares(options, _ORIGINALS, first, second, dense, permutations)))
     for i, model in enumerate(checked.counts, 1):
         if (model.same_label == model.size**2).all() and np.count_nonzero(model.size > 1) >= FEW_UNITS:
-            same = f"no prediction of model {i} differs within any bucket"
-            estimates.warn(f"{same}: was it given the paraphrases or the originals?")
+            estimates.warn(f"no prediction of model {i} differs within any bucket: was it given each row's own text?")
     sizes = len(checked.counts[0]), int(checked.counts[0].size.sum())
     said = {"est": estimator, "orig": "among-paraphrases" if roles is None else "apart"}
     return _result(estimates, parts, _ESTIMATORS[estimator], sizes, margin, up_is_good=True, **said)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ import transformers
 from transformers.utils import logging as transformers_logging
 
 from paraconsist.errors import InputError, extras, first_line, input_error
-from paraconsist.files import Json, remembered_sha256
+from paraconsist.files import Json, json_in, remembered_sha256
 
 if TYPE_CHECKING:
     from paraconsist.models.classifier import Classifier
@@ -96,7 +95,7 @@ def adapter_of(model: str) -> tuple[Path | None, str]:
     if {*folder.glob("*.safetensors")} - {weights}:  # transformers reads both where peft is installed
         raise not_a_model(model, "it holds a model and an adapter: give the adapter a folder of its own")
     try:
-        base = json.loads(config.read_text(encoding="utf-8")).get("base_model_name_or_path")
+        base = json_in(config).get("base_model_name_or_path")
     except (OSError, ValueError, AttributeError):
         base = None
     if not isinstance(base, str) or not base:
@@ -112,7 +111,7 @@ def open_configuration(model: str, *, revision: str | None = None, trust_remote_
     if folder.is_dir():
         _check_folder(folder)
         try:
-            config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            config = json_in(folder / "config.json")
         except (OSError, ValueError):
             raise not_a_model(model, "its config.json cannot be read") from None
         baseline = find_baseline(config.get("model_type"))

@@ -66,7 +66,7 @@ def comparison_tables(comparisons: Sequence[SetComparison]) -> Iterator[Part]:
             unparsed.append(f"{of_all}, those of the model that is ranked first")
         unparsed += [f"{model} is not ranked: {why}" for model, why in comparison.ranking.unranked.items()]
         signatures = [pair.result["signature"] for pair in comparison.pairs]
-        yield from remarks([*unparsed, *comparison.warnings], signatures)
+        yield from remarks([*unparsed, *comparison.warnings], signatures, comparison.noun)
 
 
 def best_of_many(comparison: SetComparison) -> dict[str, str]:
@@ -125,16 +125,17 @@ def correction_words(comparison: SetComparison) -> str:
 def _size(comparison: SetComparison, pair: ModelPair) -> str:
     if "n_common" in pair.result:
         return f"{pair.result['n_common']:,} of {pair.result['n_rows']:,} rows count for both"
-    return plural(comparison.n_common_buckets, "common problem")
+    return plural(comparison.n_common_buckets, f"common {comparison.noun}")
 
 
 def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table:
     """Return the values of two models with their differences; the caption has the tests of its first line."""
-    result, notes, end_that_is_good = pair.result, [], ""
+    result, notes, end_that_is_good = pair.result, list[str](), ""
     of_wordings = f" ({direction([compared_by(WORDING_CHANGE.key)])})"  # beside measures of which more is better
     if "differences" in result:
         counted = "wording" if pair.measure == WORDING_CHANGE.key else "paraphrase"
-        size = f"{plural(result['n_buckets'], 'bucket')}, {plural(result['n_examples'], counted)}"
+        nouns = ("task", "run") if comparison.noun == "task" else ("bucket", counted)
+        size = ", ".join(plural(result[n], noun) for n, noun in zip(("n_buckets", "n_examples"), nouns, strict=True))
         n_clusters = result["n_clusters"]["difference"]
         if n_clusters < result["n_buckets"]:
             size += f" in {plural(n_clusters, 'group')}"
@@ -162,11 +163,12 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
         ends = interval(pair.simultaneous_interval, percent, signed=True)
         p_of_all = p_value(pair.simultaneous_p_value)
         notes.append(f"All pairs together (max-T): interval of the first line {ends}, p {p_of_all}.")
-    ends_of = ((q.symbol, both) for q, _, _, of_line, _ in _lines(pair) if q.is_share and (both := bounds(of_line)))
+    lines = [*_lines(comparison, pair)]
+    ends_of = ((q.symbol, both) for q, _, _, of_line, _ in lines if q.is_share and (both := bounds(of_line)))
     symbol, (low, high) = next(ends_of, ("", (1.0, 1.0)))
     if low <= 0.0 <= high and "|level:0.95|" in result["signature"] and (least := _FOUND * (high - low) / 2.0) < 1.0:
         found = f"80 % of tests find a true difference of {percent(least)} points in {symbol}."
-        notes.append(f"With this many problems, {found}")
+        notes.append(f"With this many {comparison.noun}s, {found}")
     if comparison.n_comparisons > 1:
         corrected = p_value(pair.corrected_p_value, undefined="-")
         notes.append(f"p of the first line, {correction_words(comparison)}: {corrected}")
@@ -181,7 +183,7 @@ def pair_table(of_set: str, comparison: SetComparison, pair: ModelPair) -> Table
             Cell(difference, ends, POINTS if q.is_share else CHANGE),
             Cell(p, unit=P_VALUE),
         ]
-        for q, values, difference, ends, p in _lines(pair)
+        for q, values, difference, ends, p in lines
     ]
     return Table(f"{of_set}{pair.first} (1) and {pair.second} (2), {size}", columns, rows, "\n".join(notes))
 
@@ -206,7 +208,7 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
                 below = minus(interval((pair.result.get("margin_test") or {}).get("interval")))
                 tests.append(Cell(margin_words(pair), below=below))
             models = Cell(f"{pair.first} minus {pair.second}")
-            for place, (q, _, difference, ends, p) in enumerate(islice(_lines(pair), 3)):
+            for place, (q, _, difference, ends, p) in enumerate(islice(_lines(comparison, pair), 3)):
                 numbers = Cell(difference, ends, DIFFERENCE), Cell(p, unit=P_VALUE)
                 rest = tests if place == 0 else [Cell()] * len(tests)
                 rows.append([first, models, Cell(q.symbol, symbols=True), *numbers, *rest])
@@ -229,8 +231,11 @@ def differences(comparisons: Sequence[SetComparison]) -> Iterator[Table]:
     yield Table(f"Differences {what}, in points", columns, rows, caption)
 
 
-def _lines(pair: ModelPair) -> Iterator[tuple[Quantity, list[float], float, object, float]]:
-    """Yield quantity, both values, difference, interval, p; the headline, whose p is the corrected one, is first."""
+def _lines(comparison: SetComparison, pair: ModelPair) -> Iterator[tuple[Quantity, list[float], float, object, float]]:
+    """Yield quantity, both values, difference, interval, p; the headline, whose p is the corrected one, is first.
+
+    Of runs, which are right or wrong, the wording change is 1 less P_C and is left out beside it.
+    """
     result, intervals = pair.result, pair.result["confidence_interval"]
     if "differences" not in result:
         title, values = compared_by(pair.measure).title.lower(), [result["value1"], result["value2"]]
@@ -238,7 +243,7 @@ def _lines(pair: ModelPair) -> Iterator[tuple[Quantity, list[float], float, obje
         yield q, values, result["difference"], intervals["difference"], result["p_value"]
         return
     main = "P_C publ." if "|est:plugin|" in result["signature"] else compared_by(pair.measure).symbol
-    symbols = [symbol for symbol in _COMPARED if symbol != main]
+    symbols = [symbol for symbol in _COMPARED[comparison.noun == "task" :] if symbol != main]
     if not known(result["differences"].get(PARAPHRASTIC.headline, float("nan"))):
         symbols = [symbol for symbol in symbols if symbol not in _OF_TWO]
     quantities = (_BY_SYMBOL[symbol] for symbol in (main, *symbols))
@@ -340,7 +345,7 @@ def steadiness(of_set: str, comparison: SetComparison) -> Table:
     columns = [MODEL, Column("steadiness"), Column("rank", words=True), Column("letters", words=True)]
     caption = "Steadiness: 0 as if answers were shuffled over the texts, 100 never another answer, in per cent. Models "
     caption += "with a letter in common are not shown to differ."
-    title = f"{of_set}same answer above chance, {plural(ranking.n_problems, 'problem')} that all models answered"
+    title = f"{of_set}same answer above chance, {plural(ranking.n_problems, comparison.noun)} that all models answered"
     return Table(title, columns, rows, caption)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -12,6 +13,21 @@ from paraconsist.errors import plural as plural  # for rooms that format no resu
 Values = Mapping[str, Any]
 #: The text of a number that is undefined.
 UNDEFINED = "–"
+#: Words of tables that terminals show too, and what the pages of problems and of tasks call them.
+OWN_WORDS = {
+    "problem": {"bucket": "problem", "paraphrase": "rewording"},
+    "task": {"bucket": "task", "paraphrase": "run", "problem": "task"},
+}
+
+
+def in_own_words(text: str, noun: str) -> str:
+    """Return a text in the words of problems or of tasks.
+
+    >>> in_own_words("4 buckets, 8 paraphrases", "task")
+    '4 tasks, 8 runs'
+    """
+    pattern = rf"(?!(?<=no )paraphrase)(?<!role )(?<![`/:-])\b({'|'.join(OWN_WORDS[noun])})(?=s?\b(?!-))"
+    return re.sub(pattern, lambda word: OWN_WORDS[noun][word[0]], text)
 
 
 def known(value: Any) -> TypeGuard[float]:

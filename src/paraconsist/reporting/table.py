@@ -23,6 +23,7 @@ from paraconsist.reporting.formatting import (
     UNDEFINED,
     count,
     decimal,
+    in_own_words,
     interval,
     known,
     minus,
@@ -162,9 +163,10 @@ def table(
     return Table(title, heads, [[Cell(cell) for cell in row] for row in rows], caption, wide=wide)
 
 
-def remarks(warnings: Iterable[Any], signatures: Iterable[Any]) -> Iterator[Line]:
-    """Yield what follows tables: each warning and each signature once, as a line."""
-    yield from (Line(str(warning), "warning") for warning in dict.fromkeys(warnings))
+def remarks(warnings: Iterable[Any], signatures: Iterable[Any], noun: str = "") -> Iterator[Line]:
+    """Yield what follows tables: each warning (of tasks in their own words) and each signature once, as a line."""
+    said = (in_own_words(str(each), noun) if noun == "task" else str(each) for each in dict.fromkeys(warnings))
+    yield from (Line(warning, "warning") for warning in said)
     yield from (Line(str(signature), "signature") for signature in dict.fromkeys(signatures))
 
 

@@ -760,7 +760,8 @@ def score_tables(
                 yield from relations(name, scored) if spec is COHERENCE else ()
                 has_strata = not is_first and (spec is PARAPHRASTIC or scored.source.columns.stratum)
                 yield from strata(name, {"": scored}, spec) if has_strata else ()
-                yield from remarks([*scored.warnings, *values["warnings"]], [values["signature"]])
+                said = [*scored.warnings, *values["warnings"]]
+                yield from remarks(said, [values["signature"]], scored.rows.nouns[0])
         if (change := scored.measures.get(CHANGE.name)) is not None:
             changed = changes(name, {"": change})
             yield replace(changed, title=f"{name}: {changed.title[0].lower()}{changed.title[1:]}")

@@ -5,7 +5,6 @@ A prompt's template is named or a file, its examples come from sets or files.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +29,7 @@ from paraconsist.data.prompts import Prompt, QuestionPrompt
 from paraconsist.data.tables import read_table
 from paraconsist.data.tasks import QUESTIONS, Task, partial_task
 from paraconsist.errors import input_error, plural, unknown_option
-from paraconsist.files import Json
+from paraconsist.files import Json, json_in
 from paraconsist.models.endpoint.client import Estimate, Meter
 from paraconsist.models.endpoint.settings import EndpointPrompt, EndpointSettings, PromptSettings
 from paraconsist.running.endpoint import EndpointReport, EndpointRun, dry_run, run_endpoint
@@ -267,7 +266,7 @@ class NamedSets:
 def trained_with(model: str, option: str, kind: type[_Kind]) -> _Kind | None:
     """Return an option of the training that wrote a model's folder; None if it has none of this kind, or no record."""
     try:
-        record = json.loads((Path(model).expanduser() / "training.json").read_text(encoding="utf-8"))
+        record = json_in(Path(model).expanduser() / "training.json")
         value = record["options"][option]
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -12,7 +12,7 @@ from pathlib import Path
 from paraconsist.data.foreign import archive_entries
 from paraconsist.data.store import JOURNAL, lines_of, opened
 from paraconsist.errors import first_line, input_error
-from paraconsist.files import LOCK, PARTIAL, Json, changed, is_locked, leftovers
+from paraconsist.files import LOCK, PARTIAL, Json, changed, is_locked, json_in, leftovers
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def _checked(path: Path, name: str, recorded: Json) -> CheckedFile:
 
 def _record(path: Path) -> Json:
     try:
-        record = json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else {}
-    except (OSError, ValueError, RecursionError):
+        record = json_in(path) if path.suffix == ".json" else {}
+    except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}
 
@@ -95,7 +95,7 @@ def _rows(n: int, what: str = "rows") -> str:
 
 
 def _json(path: Path) -> str:
-    json.loads(path.read_text(encoding="utf-8"))
+    json_in(path)
     return "JSON"
 
 

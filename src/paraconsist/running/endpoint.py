@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +13,7 @@ from paraconsist.data.bucket_sets import BucketSet
 from paraconsist.data.sharing import request_fields_text
 from paraconsist.data.store import Failures, Results, RunFolder, Store, any_read, to_ask
 from paraconsist.errors import input_error
-from paraconsist.files import Json, launched, locked, write_json
+from paraconsist.files import Json, json_in, launched, locked, write_json
 from paraconsist.models.endpoint.client import (
     BYTES_PER_TOKEN,
     BudgetReached,
@@ -338,7 +337,7 @@ def _recorded_method(job: Job, settings: EndpointSettings, prompt: EndpointPromp
     """Return how labels are taken as the run folder records; None if it does not, or the record is damaged."""
     path = method_file(job.folder, settings, prompt)
     with suppress(OSError, ValueError, TypeError, KeyError):
-        return None if job.options.overwrite else Method.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        return None if job.options.overwrite else Method.from_dict(json_in(path))
     return None
 
 

@@ -68,7 +68,7 @@ def row_alarms(
     notes += [_no_gold(rows), _several_right(rows), _other_gold(rows)] if has_right_answers else []
     notes.append(None if n_resamples is None else _few_resamples(confidence_level, n_resamples))
     parsed = rows.where(rows.has_gold & ~rows.unparsed)
-    if len(parsed):
+    if len(parsed) and rows.calls is None:  # an agent that never succeeds has no labels to rename
         named = parsed.where(_is_gold_name(parsed)) if is_text(parsed.labels) else parsed
         notes.append(permuted_labels(named.predictions, named.labels) if len(named) else None)
         notes.append(None if label_names else _strays(parsed))

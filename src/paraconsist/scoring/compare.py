@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +15,7 @@ from paraconsist.data.options import converted
 from paraconsist.data.rows import Rows
 from paraconsist.errors import InputError, check_choice, input_error, renamed
 from paraconsist.measures.buckets import partition
-from paraconsist.measures.catalogue import PARAPHRASTIC, SEMANTIC, MeasureSpec, reads_probabilities
+from paraconsist.measures.catalogue import PARAPHRASTIC, SEMANTIC, MeasureSpec, counted_roles, reads_probabilities
 from paraconsist.measures.consistency_difference import (
     ConsistencyDifferenceResult,
     consistency_difference,
@@ -87,6 +87,7 @@ class SetComparison(Record):
     warnings: list[str]
     #: Differences of rates corrected by answers that people checked; None without a sheet.
     checked: list[CheckedDifference] | None = None
+    noun: str = field(default="problem", repr=False)  # what a bucket is called: the tasks of agents
 
     def ranked_by(self, measure: str) -> list[Standing]:
         """Return the models' ranks by a measure; of wordings by steadiness, as everywhere, where that ranks them."""
@@ -172,6 +173,7 @@ def _compared(
         correction=options.correction,
         n_comparisons=n_comparisons,
         warnings=list(dict.fromkeys(chain(part.aligned.notes, _undefined(pairs), *warnings))),
+        noun=next(iter(part.aligned.rows.values())).nouns[0],
     )
 
 
@@ -258,14 +260,23 @@ def _by_set(opened: Sequence[Opened], names: Sequence[str] | None) -> dict[str, 
     models = dict(zip(_names(opened, names), opened, strict=True))
     known = {name for one in opened for name, source in one.sets.items() if source.has_name}
     is_one = len(known) <= 1 and all(len(one.sets) == 1 for one in opened)
-    shared = next(iter(known), "")
-    return {
-        model: {
-            shared if is_one else name if source.has_name or len(one.sets) > 1 else model: source
-            for name, source in one.sets.items()
-        }
-        for model, one in models.items()
-    }
+    shared, is_divided = next(iter(known), ""), any(source.target for one in opened for source in one.sets.values())
+
+    def name_of(model: str, one: Opened, name: str) -> str:
+        source = one.sets[name]
+        if is_one or source.has_name or len(one.sets) > 1:
+            return shared if is_one else name
+        return _only_role(source) if is_divided else model
+
+    return {model: {name_of(model, one, name): of for name, of in one.sets.items()} for model, one in models.items()}
+
+
+def _only_role(source: Source) -> str:
+    """Return the role of the rows that are counted, as sets of a file with rows of several are called."""
+    table, name = source.predictions.table, source.columns.role
+    roles = table[name].unique().to_pylist() if name in table.column_names else [PARAPHRASTIC.target]
+    counted = counted_roles({str(role).lower() for role in roles})
+    return ", ".join(counted)
 
 
 def _check_different(opened: Sequence[Opened]) -> None:

@@ -111,6 +111,8 @@ def compared(predictions: Predictions, columns: SourceOptions, same: str | None,
     if more["same_pairs"] is not None:
         more["chance"] = _chance(found, buckets, comparer)
     if accepted is not None:
+        if np.mean([text[:1] + text[-1:] == "[]" for texts in accepted for text in texts]) > 0.5:
+            notes.append("accepted answers are lists as Python writes them, each one text: write them as JSON")
         read = [f"{text[:_LONGEST]!r} for {label!r}" for text, label in zip(answers, labels, strict=True) if text]
         if len(answers) >= _FEW and read and not is_right.any():
             notes.append(f"no answer is right by `{right}` ({read[0]}): is another meant?")
@@ -181,7 +183,9 @@ def _are_right(
     readable[[row for row, value in zip(rows, references, strict=True) if value is not None]] = True
     if not readable.all():
         row = int(np.argmin(readable))
-        raise column_error("label", label, "hold answers that the comparer can read", accepted[row][0], row)
+        must = "hold answers that the comparer can read"
+        remedy = "Take another; leave `same` out where answers are read already, as letters in a log are."
+        raise column_error("label", label, must, accepted[row][0], row, remedy)
     values = judge.values(answers, choices)
     is_right = np.zeros(len(answers), dtype=np.bool_)
     np.logical_or.at(is_right, rows, judge.are_same([values[row] for row in rows], references, reference=True))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among
-from paraconsist.errors import check_choice, end_rehearsal, input_error
+from paraconsist.errors import check_choice, end_rehearsal, input_error, renamed
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.catalogue import SEMANTIC
 from paraconsist.measures.planning import (
@@ -30,11 +30,13 @@ from paraconsist.scoring.roles import apply_policy, check_parsed, violations
 from paraconsist.scoring.sources import open_source
 
 
-def pilot_sets(pilot: Any, read: SourceOptions, set_name: str | None = None) -> dict[str, Rows]:
-    """Return the rows of a pilot by set, those with paraphrases if any has them; unparsed answers are wrong."""
-    opened = open_source(pilot, read, function="plan")
+def pilot_sets(pilot: Any, read: SourceOptions, only: str | None = None, *, is_other: bool = False) -> dict[str, Rows]:
+    """Return a pilot's rows by set, those with paraphrases if any has them; another model's only set has any name."""
+    with renamed(path="pilot"):
+        opened = open_source(pilot, read, function="plan")
     sets = {}
-    for name in opened.sets if set_name is None and opened.sets else [set_name]:
+    takes_all = only is None or (is_other and len(opened.sets) == 1)
+    for name in opened.sets if takes_all and opened.sets else [only]:
         source = opened.one("plan", "pilot", name)
         rows = rows_with_ids(source)
         check_parsed("plan", "pilot", rows, source.name)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,6 +36,7 @@ from paraconsist.data.sharing import local_names
 from paraconsist.data.store import RunFolder
 from paraconsist.data.tables import are_rows, column_error, column_of, floats, in_arrow, read_table, values_of
 from paraconsist.errors import input_error
+from paraconsist.files import json_in
 from paraconsist.measures.buckets import partition
 from paraconsist.measures.catalogue import CATALOGUE, COHERENCE, PLACES, counted_roles
 from paraconsist.measures.results import Values
@@ -110,8 +110,9 @@ class Opened:
         """Return the set of this name, or the only one; InputError if there are none or several."""
         sets = [source for name, source in self.sets.items() if wanted in (None, name)]
         if len(sets) != 1:
+            must = "be one set" if wanted is None else f"have the set {wanted!r}"
             remedy = "Say which with `set`, or give its file."
-            raise input_error(function, parameter, "be one set", got=sorted(self.sets), remedy=remedy)
+            raise input_error(function, parameter, must, got=sorted(self.sets), remedy=remedy)
         return sets[0]
 
 
@@ -236,8 +237,8 @@ def read_json(path: Path, function: str = "report") -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError, OSError):
+        value = json_in(path)
+    except (ValueError, OSError):
         remedy = "Mend or remove that file."
         raise input_error(function, "path", f"hold a readable {path.name}", got=str(path), remedy=remedy) from None
     return value if isinstance(value, dict) else {}

@@ -78,7 +78,7 @@ def read_outcomes(
                     continue
                 is_role = name in _ROLES and name not in table.column_names
                 found = (getattr(names, name) if is_role else None) or name
-                column = column_of(table, found, parameter="level", function=FUNCTION)
+                column = column_of(table, found, parameter="level" if found == name else name, function=FUNCTION)
                 if has_several and is_role and name in _OF_A_SET:
                     column = pc.binary_join_element_wise(set_name, column.cast(pa.string()), ": ")
                 columns[level].append(column)

@@ -36,6 +36,7 @@ class StudyOptions:
     seeds: Sequence[int] = (0,)
     #: Options of training: ``train_file`` or ``dataset``, ``task``, ``epochs``, ...
     training: Json = field(default_factory=dict)
+    label_map: Mapping[str, str] | None = None  # from a model's labels to those of the sets
     preset: str | None = option(None, "Named settings of training; see `paraconsist list`.")
     limit: int | None = option(None, "For a trial: at most this many training rows, and rows of each set.", min=1)
     device: str | None = option(None, DEVICE)

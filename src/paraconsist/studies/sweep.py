@@ -218,7 +218,7 @@ def asked_cells(options: SweepOptions) -> dict[str, tuple[Cell, NamedRun]]:
             cells[folder], models[folder] = cell, {name: value for name, value in own.items() if value is not None}
     limit = {} if options.limit is None else {"limit": [str(options.limit)]}
     sets = converted(options, SetOptions, dataset=[*options.sets], task=options.training.get("task"), **limit)
-    running = RunOptions(options.output / "cells", device=options.device)
+    running = RunOptions(options.output / "cells", options.label_map, device=options.device)
     with renamed(models="vary"):
         prompts = PromptOptions(data_dir=options.data_dir)
         asked = NamedRun((), sets, prompts, LoadOptions(), running, options.endpoint)
@@ -378,7 +378,7 @@ def run_and_score(model: Path, folder: Path, options: StudyOptions) -> Measured:
     report = run(
         lambda name, group: load_model(name, task=group[0].task),
         lambda: {str(model): [shown_to(str(model), bucket_set, None) for bucket_set in sets]},
-        RunOptions(output=folder, device=options.device, texts=False),
+        RunOptions(output=folder, label_map=options.label_map, device=options.device, texts=False),
     )
     opened = open_source(report.folder.path)
     scores = score_sources(opened, ScoreOptions(n_resamples=options.n_resamples))

@@ -7,7 +7,6 @@ it as right.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from paraconsist.data.predictions import CHOICES, WORDING, Metadata, Predictions
 from paraconsist.data.rows import roles_of_flags
 from paraconsist.data.tables import json_rows
 from paraconsist.errors import InputError, input_error
-from paraconsist.files import Json
+from paraconsist.files import Json, json_in
 
 #: The column of the gold label's probability, if a log's choices differ from row to row.
 GOLD_CONFIDENCE = "gold_confidence"
@@ -308,7 +307,7 @@ def judged_rows(
 def read_whole(path: Path, tool: str) -> Json:
     """Return the JSON object in a tool's file, or raise."""
     with suppress(ValueError, RecursionError):
-        value = cleaned(json.loads(path.read_text(encoding="utf-8")))
+        value = cleaned(json_in(path))
         if isinstance(value, dict):
             return value
     raise not_whole(path, tool)

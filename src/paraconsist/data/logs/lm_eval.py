@@ -27,6 +27,7 @@ from paraconsist.data.predictions import Metadata, Predictions
 from paraconsist.data.tables import read_json_lines
 from paraconsist.data.tasks import QUESTIONS
 from paraconsist.errors import input_error
+from paraconsist.files import json_in
 
 _KEYS = {"doc_id", "doc", "target", "filtered_resps"}
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[^_]*)")
@@ -125,8 +126,8 @@ def _results(path: Path, time: str | None) -> Any:
     if time is None or not results.is_file():
         return {}
     try:
-        return json.loads(results.read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError):
+        return json_in(results)
+    except (ValueError, OSError):
         raise logs.bad_log("have a whole results file", results, remedy="Mend it, or move it away.") from None
 
 

@@ -15,7 +15,7 @@ from paraconsist.data.foreign import read_yaml
 from paraconsist.data.options import option
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.errors import check_choice, check_whole, input_error
-from paraconsist.files import Json, with_whole_numbers
+from paraconsist.files import Json, json_in, with_whole_numbers
 
 #: The two ways of asking: a text to continue, or the turns of a chat.
 APIS = ("completions", "chat")
@@ -318,8 +318,8 @@ def _read_price(price: str | Sequence[float] | None) -> str | tuple[float, float
 
 def _read_json(path: str) -> Any:
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return json_in(Path(path))
+    except (OSError, ValueError):
         raise input_error("run", "price", "name a file with JSON that can be read", got=path) from None
 
 

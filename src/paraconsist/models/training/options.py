@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from paraconsist.data.foreign import parse_yaml
 from paraconsist.data.options import DATA_DIR, DEVICE, option
-from paraconsist.errors import InputError, check_choice, check_whole, input_error
+from paraconsist.errors import InputError, check_choice, check_whole, input_error, unknown_option
 from paraconsist.files import LOCK, Json, digest, read_record, replacing, write_json, writing
 
 #: Models that read words: the names of new ones.
@@ -132,6 +132,8 @@ class TrainingOptions:
                 check_whole("train", parameter.name, value, at_least=limits["at_least"], at_most=2**32 - 1)
             if "choices" in limits:
                 check_choice("train", parameter.name, value, limits["choices"])
+            if isinstance(value, str) and str(parameter.type).startswith("tuple"):
+                raise input_error("train", parameter.name, "be a list of names, as [a, b]", got=value)
         if self.patience is not None:
             object.__setattr__(self, "best_model", True)
         no_end, has_vectors = float("inf"), self.vectors is not None
@@ -206,6 +208,9 @@ def options_from_preset(
     if base.model in ("bow", *WORD_MODELS) and chosen != base.model:
         must = f"fit the model: {name}'s settings are for {base.model}"
         raise input_error("train", "preset", must, got=(name, chosen))
+    known = [each.name for each in fields(TrainingOptions)]
+    if unknown := next((key for key in overrides if key not in known), None):
+        raise unknown_option("train", unknown, known)
     settings = {**base.settings, **{key: value for key, value in overrides.items() if value is not None}}
     return TrainingOptions(model=chosen, output=output, preset=name, **settings)
 

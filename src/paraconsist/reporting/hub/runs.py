@@ -104,7 +104,7 @@ def run_dataset(
         files=(card, *kept, *files, *yaml_files, *records),
         message=f"Push a run of {_models(results)} with paraconsist",
         may_delete=lambda path: path.startswith(("predictions/", "every_eval_ever/", f"{_ENTRIES}/")),
-        notes=(*unknown, *notes, *_notes(results, entries, benchmarks)),
+        notes=(*unknown, *notes, *_notes(results, entries)),
         how_to_use=f'load_dataset("{repo_id}", "{Path(predictions[0]).stem}")',
     )
 
@@ -177,12 +177,12 @@ def _models(results: Mapping[str, Saved]) -> str:
     return ", ".join(dict.fromkeys(str(r["model"]) for r in results.values() if r.get("model"))) or "a model"
 
 
-def _notes(results: Saved, entries: Collection[str], benchmarks: Mapping[str, str]) -> list[str]:
+def _notes(results: Saved, entries: Collection[str]) -> list[str]:
     notes = []
-    without = [name for name in results if name not in entries]
-    if void := [name for name in without if _benchmark_of(name, benchmarks) is not None]:
+    able = eval_result_entries(results, dict.fromkeys(results, "NAMESPACE/NAME"))
+    if void := [name for name in results if name not in able]:
         notes.append(f"No {_ENTRIES} for {', '.join(void)}: the value is undefined, or says nothing of the model.")
-    if unplaced := [name for name in without if name not in void]:
+    if unplaced := [name for name in able if name not in entries]:
         lacking = f"No {_ENTRIES} for {', '.join(unplaced)}: an entry names the set's repository on the Hub."
         notes.append(f"{lacking} Give --benchmark {unplaced[0].partition(':')[0]}=NAMESPACE/NAME.")
     if entries:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -20,7 +19,7 @@ from paraconsist.errors import end_rehearsal, input_error
 from paraconsist.files import make_folder, replacing, to_json, write_text, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, TRAJECTORIES, list_measures
 from paraconsist.reporting import comparisons, tables
-from paraconsist.reporting.formatting import count, known, listed, plural
+from paraconsist.reporting.formatting import OWN_WORDS, count, in_own_words, known, listed, plural
 from paraconsist.reporting.page import provenance, screen
 from paraconsist.reporting.page.aligned import AlignedSet
 from paraconsist.reporting.page.browser import BrowserData, browser_data, script_json
@@ -49,11 +48,6 @@ _MOST_BUCKETS, _MOST_CELLS = 200, 4000
 #: On a slide: sets side by side, bars of each set in one row and in two, signatures.
 _IN_A_ROW, _MOST_BARS, _MOST_SIGNATURES = 3, (8, 2), 2
 
-#: Words of tables that terminals show too, and what the pages of problems and of tasks call them.
-_PAGE_WORDS = {
-    "problem": {"bucket": "problem", "paraphrase": "rewording"},
-    "task": {"bucket": "task", "paraphrase": "run", "problem": "task"},
-}
 #: Columns that a sheet's page shows together.
 _SHEET_COLUMNS = {
     "same": [["question_1", "answer_1"], ["question_2", "answer_2"]],
@@ -80,6 +74,7 @@ class ReportWritten:
     plots: tuple[Path, ...]
     n_shown: int
     n_buckets: int
+    noun: str  # what the buckets are called: problems, or tasks
     sets_without_texts: tuple[str, ...]
     rows_without_texts: dict[str, tuple[int, int]]  # set -> rows without a text, and all rows, where some have texts
 
@@ -111,8 +106,8 @@ def write_report(
             make_folder(plots_folder)
             drawn = [file for placed in plots for file in write_plot(placed.plot, plots_folder)]
     without_texts = tuple(aligned.name for aligned in report.with_texts if aligned.texts is None)
-    numbers = data.n_shown, data.n_buckets, without_texts, data.rows_without_texts
-    return ReportWritten(output, len(content), tuple(drawn), *numbers)
+    of_buckets = data.n_shown, data.n_buckets, report.nouns[0]
+    return ReportWritten(output, len(content), tuple(drawn), *of_buckets, without_texts, data.rows_without_texts)
 
 
 def write_summary(models: Sequence[Model], output: Path, options: ReportOptions) -> int:
@@ -314,24 +309,18 @@ def filled(template: str, **values: Any) -> str:
     made = {
         "help": glossary,
         "table": lambda table: Markup(to_html(_in_page_words(table, noun), glossary)),
-        "worded": partial(_to_page_words, noun=noun),
+        "worded": partial(in_own_words, noun=noun),
     }
     return str(environment.get_template(template).render(**values, **inlined, **made, version=__version__))
 
 
 def _in_page_words(table: Table, noun: str) -> Table:
     """Return a table whose own words are the page's; names of models and sets, which are columns too, stay."""
-    own, columns = partial(_to_page_words, noun=noun), []
+    own, columns = partial(in_own_words, noun=noun), []
     for column in table.columns:
-        label = own(column.label) if column.label.removesuffix("s") in _PAGE_WORDS[noun] else column.label
+        label = own(column.label) if column.label.removesuffix("s") in OWN_WORDS[noun] else column.label
         columns.append(replace(column, label=label, help=own(column.help)))
     return replace(table, columns=columns, caption=own(table.caption))
-
-
-def _to_page_words(text: str, noun: str) -> str:
-    words = _PAGE_WORDS[noun]
-    pattern = rf"(?<!no )(?<!role )(?<![`/:-])\b({'|'.join(words)})(?=s?\b(?!-))"
-    return re.sub(pattern, lambda word: words[word[0]], text)
 
 
 @cache
@@ -411,7 +400,7 @@ class Glossary:
         from markupsafe import Markup
 
         known = self.terms.get(term, "")  # a column may be called as another measure's number
-        text = _to_page_words(known if term in _TERMS or meaning in known else meaning, self.noun)
+        text = in_own_words(known if term in _TERMS or meaning in known else meaning, self.noun)
         if not text:
             return ""
         name = self.used.setdefault((term, text), f"term-{len(self.used)}")

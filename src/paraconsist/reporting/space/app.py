@@ -153,7 +153,7 @@ def build(module: Module) -> gr.Blocks:
                 seed=_whole(chosen_seed, "Seed", 0, 2**32 - 1),
                 options=dict(zip(options, chosen_options, strict=True)),
             )
-            result = module.measure(query)
+            result = module.measured(query)
             report = report_of(module, result, query.intervals)
             return [results_page(module, result, query.confidence_level, report), gr.update(visible=bool(report))]
 

@@ -24,7 +24,7 @@ from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import Rows, read_rows
 from paraconsist.data.tables import numeric
-from paraconsist.errors import input_error
+from paraconsist.errors import input_error, renamed
 from paraconsist.measures.catalogue import MeasureSpec
 from paraconsist.measures.rules import ORIGINAL
 from paraconsist.reporting.page.models import Model
@@ -137,6 +137,14 @@ class Module:
     def layout(self, key: str) -> Layout:
         """Return the layout of this key."""
         return next(layout for layout in self.layouts if layout.key == key)
+
+    def measured(self, query: Query) -> PageResult:
+        """Return what the page shows; errors call the measure's parameters what the page's controls are called."""
+        of_fields = {one.key: one.label for one in query.layout.fields}
+        keys = {"references": "label", "similarities": "similarity"} | {f"{key}s": key for key in of_fields}
+        of_columns = {parameter: of_fields[key] for parameter, key in keys.items() if key in of_fields}
+        with renamed(**{one.key: one.label for one in self.options}, **of_columns, **of_fields):
+            return self.measure(query)
 
 
 #: Larger files are for the command line.

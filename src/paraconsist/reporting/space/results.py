@@ -18,6 +18,7 @@ from paraconsist.data.long_format import long_format
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import Rows, read_rows
+from paraconsist.errors import InputError, input_error
 from paraconsist.measures.catalogue import CHANGE, COHERENCE, FOOLING, IE_TEST, PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.consistency_difference import consistency_difference
 from paraconsist.measures.distribution_shift import distribution_shift, shifts
@@ -151,7 +152,20 @@ def measure_fooling(query: Query) -> PageResult:
         before, gold = _beside(query, long, "original_prediction"), rows.labels
         options["groups"] = None if rows.groups is None else rows.groups.tolist()
     after, buckets = rows.predictions[targets], rows.buckets[targets]
-    keys = fooling_rate(after.tolist(), before.tolist(), gold.tolist(), buckets.tolist(), **options).to_dict()
+    columns = [column.tolist() for column in (after, before, gold, buckets)]
+    try:
+        keys = fooling_rate(*columns, **options).to_dict()
+    except InputError as problem:
+        if problem.parameter != "opposites":
+            raise
+        golds = np.unique(rows.labels).tolist()  # the page has no control for opposites
+        if len(golds) != 2:
+            must = "be two labels, or 0, 1 and 2, or have entailment and contradiction among them"
+            remedy = "Which labels are opposites is not known otherwise: rename those two in the file."
+            raise input_error(FOOLING.name, "label", must, got=golds, remedy=remedy) from None
+        keys = fooling_rate(*columns, **options, opposites=dict(zip(golds, golds[::-1], strict=True))).to_dict()
+    instead = "write these as names in the file"
+    keys["warnings"] = [warning.replace("give `opposites`", instead) for warning in keys["warnings"]]
     if query.layout.key != "texts":
         long = replace(long, predictions=long_format(long.predictions, SourceOptions(), "original_prediction")[0])
     result = _scored(long, CHANGE, query, {FOOLING.name: keys})
