@@ -35,7 +35,8 @@ ROOMS = {
         "_version",
         "dataset_builders",
     },
-    "reporting": {"scoring", "data", "measures", "errors", "files", "_version", "registry", "dataset_builders"},
+    "reporting": {"scoring", "comparing", "data", "measures", "errors", "files", "_version", "registry"}
+    | {"dataset_builders"},
 }
 ROOMS["transforms"] = ROOMS["running"] | {"running", "comparing"}
 ROOMS["studies"] = ROOMS["transforms"] | {"transforms", "reporting"}

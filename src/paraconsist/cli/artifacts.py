@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paraconsist.cli.options import AS_JSON, OUTPUT, REQUIRED, show_results, write_results
+from paraconsist.comparing.rehearsal import end_rehearsal, rehearsed
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import end_rehearsal, input_error, rehearsed
+from paraconsist.errors import input_error
 from paraconsist.files import to_strict_json
 from paraconsist.scoring.options import IntervalOptions
 

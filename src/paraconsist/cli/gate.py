@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from paraconsist.cli.ends import say
 from paraconsist.cli.options import Fields, argument, echo
+from paraconsist.comparing.rehearsal import end_rehearsal, rehearsed
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import end_rehearsal, input_error, rehearsed, renamed
+from paraconsist.errors import input_error, renamed
 from paraconsist.scoring.options import ScoreOptions
 
 if TYPE_CHECKING:

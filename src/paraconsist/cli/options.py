@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, cast, get_args
 import click
 
 from paraconsist.cli.ends import say, state
+from paraconsist.comparing.rehearsal import end_rehearsal
 from paraconsist.data.options import option
-from paraconsist.errors import end_rehearsal, input_error, visible
+from paraconsist.errors import input_error, visible
 
 if TYPE_CHECKING:
     from paraconsist.models.endpoint.settings import EndpointSettings

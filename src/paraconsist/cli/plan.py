@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist.cli.options import AS_JSON, argument, read_numbers, read_pairs, show_results
+from paraconsist.comparing.rehearsal import end_rehearsal, rehearsed
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import check_fraction, end_rehearsal, input_error, rehearsed, renamed
+from paraconsist.errors import check_fraction, input_error, renamed
 from paraconsist.reporting.formatting import count, decimal, interval, percent
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from typing import Any
 
 from paraconsist.cli.ends import say_status, state
 from paraconsist.cli.options import argument, echo
+from paraconsist.comparing.rehearsal import rehearsed
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import input_error, plural, rehearsed
+from paraconsist.errors import input_error, plural
 from paraconsist.scoring.options import ScoreOptions
 
 NAME = option(None, "Name of the model of each file or run folder, once for each in order.")

@@ -21,8 +21,9 @@ from paraconsist.cli.options import (
     typed,
     write_results,
 )
+from paraconsist.comparing.rehearsal import end_rehearsal, rehearsed
 from paraconsist.data.options import SourceOptions, option
-from paraconsist.errors import end_rehearsal, input_error, rehearsed, renamed
+from paraconsist.errors import input_error, renamed
 from paraconsist.files import write_text
 from paraconsist.scoring.options import CompareOptions, ScoreOptions
 

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paraconsist.comparing.comparer import Comparer, ComparerSpec, Floats
+from paraconsist.comparing.rehearsal import is_rehearsal
 from paraconsist.comparing.words import normalised, shared_words
 from paraconsist.data.foreign import read_yaml, valid_text, without_reasoning
 from paraconsist.data.prompts import Prompt, PromptTemplate
 from paraconsist.data.tasks import Task, get_task
-from paraconsist.errors import InputError, extras, input_error, is_rehearsal, plural, renamed
+from paraconsist.errors import InputError, extras, input_error, plural, renamed
 from paraconsist.measures.edit_effects import SMALL_NUMBERS
 from paraconsist.models.endpoint.settings import PromptSettings
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paraconsist._version import __version__
+from paraconsist.comparing.rehearsal import rehearsed
 from paraconsist.data.options import SourceOptions, documented, taken
 from paraconsist.data.tables import in_arrow, read_table
-from paraconsist.errors import check_whole, input_error, rehearsed, renamed
+from paraconsist.errors import check_whole, input_error, renamed
 from paraconsist.files import to_strict_json
 from paraconsist.measures.results import Values
 from paraconsist.reporting.comparisons import comparison_tables

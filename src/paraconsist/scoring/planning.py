@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paraconsist.comparing.rehearsal import end_rehearsal
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.rows import Rows
 from paraconsist.data.tables import is_among
-from paraconsist.errors import check_choice, end_rehearsal, input_error, renamed
+from paraconsist.errors import check_choice, input_error, renamed
 from paraconsist.measures.buckets import BucketCounts
 from paraconsist.measures.catalogue import SEMANTIC
 from paraconsist.measures.planning import (

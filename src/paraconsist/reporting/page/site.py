@@ -13,8 +13,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from paraconsist.comparing.rehearsal import end_rehearsal, rehearsed
 from paraconsist.data.options import SourceOptions, documented, taken
-from paraconsist.errors import check_flag, end_rehearsal, input_error, rehearsed
+from paraconsist.errors import check_flag, input_error
 from paraconsist.files import launched, locked, staged, write_text, writing
 from paraconsist.measures.catalogue import ABOVE_CHANCE, CATALOGUE, PARAPHRASTIC, MeasureSpec, Quantity, scored_measures
 from paraconsist.reporting.comparisons import matrices, rank_words

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from paraconsist._version import __version__
-from paraconsist.errors import end_rehearsal, input_error
+from paraconsist.comparing.rehearsal import end_rehearsal
+from paraconsist.errors import input_error
 from paraconsist.files import make_folder, replacing, to_json, write_text, writing
 from paraconsist.measures.catalogue import CATALOGUE, PARAPHRASTIC, TRAJECTORIES, list_measures
 from paraconsist.reporting import comparisons, tables
