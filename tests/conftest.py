@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import atexit
+import gc
 import os
 import re
 import shutil
@@ -26,6 +27,8 @@ settings.load_profile("quick" if os.environ.get("CI") == "true" else "shared mac
 # Several workers share the cores: threads of theirs would wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # else torch.compile starts a process that imports torch
+
+gc.disable()  # until all tests are collected
 
 # Nothing of the user's caches is read or written, and nothing asks the network. Set before any library is imported.
 _CACHES = tempfile.mkdtemp(prefix="paraconsist-tests-")
@@ -63,6 +66,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put files with slow tests first: where workers take file after file, those that end the tests are then short."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish() -> None:
+    """Look no more at the millions of objects that are there by now when others are looked through for garbage."""
+    gc.enable()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

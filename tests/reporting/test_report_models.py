@@ -16,6 +16,7 @@ from helpers.report import rows, write_run
 import paraconsist as pc
 from paraconsist.cli.app import main
 from paraconsist.data.options import SourceOptions
+from paraconsist.reporting.formatting import in_own_words
 from paraconsist.reporting.page import ReportOptions, load_models, site, write
 from paraconsist.reporting.page.aligned import align
 from paraconsist.reporting.page.figures import report_plots
@@ -274,7 +275,7 @@ def test_the_pages_words_leave_names_and_methods_as_they_are():
     """The model `paraphrase-MiniLM` was called `rewording-MiniLM` where it is not ranked."""
     sentence = "paraphrase-MiniLM: 3 paraphrases of a bucket, ci:bucket-logit-t, org/paraphrase"
     expected = "paraphrase-MiniLM: 3 rewordings of a problem, ci:bucket-logit-t, org/paraphrase"
-    assert write._to_page_words(sentence, "problem") == expected
+    assert in_own_words(sentence, "problem") == expected
 
 
 def test_without_gold_labels_the_table_of_problems_is_of_the_wording_change(tmp_path):

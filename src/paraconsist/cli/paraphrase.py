@@ -102,8 +102,9 @@ def paraphrase(
     to_check = judging.sheet or output.parent / f"{output.stem}.check.csv"
     is_there = to_check.exists() and not overwrite and is_filled(to_check)
     if is_there or not to_check.parent.is_dir():
-        must, remedy = f"be {'new' if is_there else 'in a folder that exists'}", "Give `overwrite` to replace it."
-        raise input_error("paraphrase", "sheet", must, got=str(to_check), remedy=remedy * is_there)
+        must = "not be there already" if is_there else "be in a folder that exists"
+        remedy = "Give `overwrite` to replace it." * is_there
+        raise input_error("paraphrase", "sheet", must, got=str(to_check), remedy=remedy)
     if options.nli_model is not None:
         changes.setdefault("mutual_entailment", True)
     if asks and endpoint:  # by the chat API, as `run` asks questions

@@ -85,8 +85,10 @@ class EndpointSettings:
         if not self.urls or len(set(self.urls)) < len(self.urls):
             raise input_error("run", "endpoint", "be one address or several, each once", got=list(self.urls))
         check_choice("run", "api", self.api, APIS)
-        for name in ("concurrency", "tries", *(["max_requests"] if self.max_requests is not None else ())):
-            check_whole("run", name, getattr(self, name))
+        check_whole("run", "concurrency", self.concurrency)
+        check_whole("run", "tries", self.tries)
+        if self.max_requests is not None:
+            check_whole("run", "max_requests", self.max_requests)
         if not isinstance(self.request_fields, Mapping):
             raise input_error("run", "request_field", "map names to values", got=self.request_fields)
         object.__setattr__(self, "request_fields", with_whole_numbers(self.request_fields))
