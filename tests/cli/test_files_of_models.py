@@ -61,6 +61,14 @@ def test_models_and_sets_in_folders_either_way(tmp_path):
     assert loaded(*five) == {"x": ["s1", "s2", "s3"], "y": ["s1", "s4"]}
 
 
+def test_in_a_mixture_each_set_is_called_by_its_own_file_or_folder(tmp_path):
+    """All were numbered as soon as one had a name of another kind."""
+    by_set = [write(tmp_path / s / m, i, buckets=s) for s in ("snli", "atomic") for i, m in enumerate(("bow", "large"))]
+    found = loaded(*by_set, write(tmp_path / "agents", buckets="task"), write(tmp_path / "results", buckets="none"))
+    both = ["snli", "atomic"]
+    assert found == {"bow": both, "large": both, "agents": ["agents"], "results": ["predictions 4"]}
+
+
 @pytest.mark.faults
 def test_no_set_is_called_by_words_that_names_share(tmp_path):
     """FAULTS P22: a set called "large"."""

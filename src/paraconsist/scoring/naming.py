@@ -40,8 +40,8 @@ def arranged(opened: Sequence[Opened], names: Sequence[str], sets: Sequence[str]
     Files that name the same set, or have buckets in common, are of one set. A model is called as `names` or the files
     say, else by its file, or by the folder if one set has several files of that name. If no two files share a set,
     they are of one model. A set is called as `sets` or the files say; sets that lack a name are told apart by what all
-    of their files are called, or by their folders. `names` and `sets`, one for each
-    file or none, are in the order of the files. InputError if two files are of one model and set.
+    of their files are called, or by their folders, else each by its own. `names` and `sets`, one for each file or none,
+    are in the order of the files. InputError if two files are of one model and set.
     """
     files = list(_files(opened, names, sets))
     _find_parts(files)
@@ -158,7 +158,7 @@ def _check_once(files: Sequence[_File]) -> None:
 
 
 def _name_sets(files: Sequence[_File]) -> None:
-    """Name the parts that no file names: by what their files have in common as a whole, else by number."""
+    """Name the parts that no file names: all by their files or folders, else each by its own, else by number."""
     known = {file.set_name for file in files}
     parts = {file.part: [other for other in files if other.part == file.part] for file in files if not file.set_name}
     names = next(filter(None, (_common(parts.values(), kind) for kind in range(3))), None)
@@ -166,8 +166,10 @@ def _name_sets(files: Sequence[_File]) -> None:
         (members,) = parts.values()
         names = None if len(members) > 1 and {file.path.stem for file in members} != {*names} else names
         names = None if names and is_generic(names[0]) else names
-    numbered = [_UNNAMED if len(parts) == 1 else f"{_UNNAMED} {n}" for n in range(1, len(parts) + 1)]
-    names = numbered if names is None or known & {*names} else names
+    if names is None or known & {*names}:
+        numbered = [_UNNAMED if len(parts) == 1 else f"{_UNNAMED} {n}" for n in range(1, len(parts) + 1)]
+        own = [_own_name(part, files) if len(parts) > 1 else None for part in parts]
+        names = [name or number for name, number in zip(own, numbered, strict=True)]
     for name, members in zip(names, parts.values(), strict=True):
         for file in members:
             file.set_name = name
@@ -178,3 +180,13 @@ def _common(parts: Iterable[Sequence[_File]], kind: int) -> list[str] | None:
     found = [{file.names[kind] for file in members} for members in parts]
     names = [min(of_part) for of_part in found if len(of_part) == 1]
     return names if all(names) and len({*names}) == len(found) else None
+
+
+def _own_name(part: int, files: Sequence[_File]) -> str | None:
+    """Return what all files of a part are called, and no other file is, or its set."""
+    for kind in range(3):
+        name, *more = {file.names[kind] for file in files if file.part == part}
+        others = {other for file in files if file.part != part for other in (*file.names, file.set_name)}
+        if name and not more and name not in others and not is_generic(name):
+            return name
+    return None
