@@ -91,6 +91,7 @@ class Problems:
     contexts: tuple[int, ...] | int | None = None
     tied: bool = False
     odd: float | None = None
+    sizes: tuple[int, ...] | None = None
 
     def draw(self, rng: np.random.Generator) -> tuple[Array, Array, Array | None]:
         """Return the size of each bucket, its right answers, and its context."""
@@ -101,7 +102,7 @@ class Problems:
         else:
             context = np.arange(self.n)
         theta = alike(rng, self.skill, context, 0.0 if self.contexts is None else 0.5)
-        size = rng.integers(self.k[0], self.k[1] + 1, len(theta))
+        size = rng.integers(self.k[0], self.k[1] + 1, len(theta)) if self.sizes is None else np.array(self.sizes)
         if self.tied:
             size = np.clip(1 + np.round(8 * (1 - theta) + rng.standard_normal(len(theta))), 1, 9).astype(int)
         theta = theta if self.odd is None else np.where(rng.random(len(theta)) < self.odd, theta, 1.0)
@@ -144,6 +145,8 @@ PROBLEMS = {
     "25 x 4": Problems(25, (4, 4)),
     "20 contexts": Problems(100, contexts=20),
     "30 contexts of 1 to 40": Problems(contexts=tuple(range(1, 41, 4)) * 3),
+    "one of 100, 39 of 2": Problems(40, sizes=(100, *[2] * 39)),
+    "5 of 40, 35 of 2": Problems(40, sizes=(*[40] * 5, *[2] * 35)),
 }
 
 
@@ -159,7 +162,9 @@ def bucket_designs() -> Iterator[Design]:
             result = paraphrastic_consistency(right.astype(int), np.ones(len(bucket), int), bucket, groups=groups)
             return {key: result.confidence_interval[key] for key in OF_BUCKETS}
 
-        yield Design(name, {key: value for key, value in problems.truth().items() if key in OF_BUCKETS}, draw)
+        truth = {key: value for key, value in problems.truth().items() if key in OF_BUCKETS}
+        most = 98.5 if problems.sizes is None else 100.0  # where few problems have most rows, intervals may be wide
+        yield Design(name, truth, draw, ceiling=most)
 
 
 # ------------------------------------------------------------------------------- corrected for stratified sampling

@@ -295,6 +295,8 @@ def test_names_that_are_no_inference_labels_need_opposites() -> None:
 
 def test_an_unread_answer_is_no_label_that_needs_an_opposite() -> None:
     """One -1 among the answers, and 0, 1, 2 had no opposites any more."""
+    two = fooling_rate(["", "no", "yes"], ["yes"] * 3, ["yes"] * 3, ["a", "b", "c"])
+    assert (two.relaxed, two.strict) == (2 / 3, 1 / 3)
     result = fooling_rate([-1, 2, 0], [0, 0, 0], [0, 0, 0], ["a", "b", "c"])
     assert (result.relaxed, result.strict) == (2 / 3, 1 / 3)
     with pytest.raises(InputError, match="`opposites` must be given where labels are not 0, 1, 2"):

@@ -137,6 +137,8 @@ def test_two_gold_labels_are_opposites_where_an_answer_is_unread_and_of_three_na
     """It asked for `opposites`, for which the page has no control."""
     found = measured("fooling_rate", _reworded(["yes", "no"], b0="no", b1="")).keys
     assert (found["relaxed"], found["strict"]) == (2 / 12, 1 / 12)  # what could not be read is no opposite
+    found = measured("fooling_rate", _reworded(["0", "1", "2"], b0="2", b2="")).keys
+    assert (found["relaxed"], found["strict"]) == (2 / 12, 1 / 12)
     page = module("fooling_rate")
     with pytest.raises(InputError, match="`Gold label` must be two labels") as told:
         page.measured(as_query("fooling_rate", _reworded(["a", "b", "c"])))

@@ -148,8 +148,8 @@ def fooling_rate(
     columns = code_columns(function, labels, {"buckets": buckets}, groups=per_row)
     checked, divided = columns.columns, partition(columns.columns["buckets"])
     ids, names, predicted, original, gold = _items(function, columns, divided, originals)
-    golds = {names[code] for code in gold}  # -1 is an unread answer unless it is one
-    known = [name for name in names if name != -1 or name in golds]
+    golds = {names[code] for code in gold}  # -1 and "" are unread answers unless they are among them
+    known = [name for name in names if name not in (-1, "") or name in golds]
     opposite_of, warnings = _opposites(function, opposites, known, checked["references"].kind)
     used = _first_rows(divided, k)
     item, answers, n = divided.codes[used], predicted[used], len(original)

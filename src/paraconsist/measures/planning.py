@@ -495,9 +495,9 @@ def half_width(
 ) -> float:
     """Return the half-width of the measure's interval with B buckets of k paraphrases.
 
-    The expected one; with `assurance` the one that this share of studies do not exceed. It is half the length of the
-    interval on the logit scale, which near the ends of a measure's range is longer than a t interval. Studies with all
-    their units at one end have a one-sided interval, so that it is a mean over these and the others, or at least it.
+    With `assurance` the one that this share of studies do not exceed. It is half the length of the interval on the
+    logit scale, which near the ends of a measure's range is longer than a t interval. Studies with all their units at
+    one end have a one-sided interval: the expected half-width is the mean over these and the others.
     """
     variance = expected = pilot.variance(paraphrases)
     if assurance is not None:

@@ -243,7 +243,8 @@ def _lines(comparison: SetComparison, pair: ModelPair) -> Iterator[tuple[Quantit
         yield q, values, result["difference"], intervals["difference"], result["p_value"]
         return
     main = "P_C publ." if "|est:plugin|" in result["signature"] else compared_by(pair.measure).symbol
-    symbols = [symbol for symbol in _COMPARED[comparison.noun == "task" :] if symbol != main]
+    left_out = {main, WORDING_CHANGE.symbol} if comparison.noun == "task" else {main}
+    symbols = [symbol for symbol in _COMPARED if symbol not in left_out]
     if not known(result["differences"].get(PARAPHRASTIC.headline, float("nan"))):
         symbols = [symbol for symbol in symbols if symbol not in _OF_TWO]
     quantities = (_BY_SYMBOL[symbol] for symbol in (main, *symbols))

@@ -18,6 +18,7 @@ from paraconsist.data.long_format import long_format
 from paraconsist.data.options import SourceOptions
 from paraconsist.data.predictions import Predictions
 from paraconsist.data.rows import Rows, read_rows
+from paraconsist.data.tables import is_text
 from paraconsist.errors import InputError, input_error
 from paraconsist.measures.catalogue import CHANGE, COHERENCE, FOOLING, IE_TEST, PARAPHRASTIC, MeasureSpec
 from paraconsist.measures.consistency_difference import consistency_difference
@@ -137,33 +138,31 @@ def measure_fooling(query: Query) -> PageResult:
     long = long_rows(query, PARAPHRASE)
     rows = long.rows()
     assert rows.buckets is not None
+    answers = _answers(rows)
     options: dict[str, Any] = {**query.intervals, **query.options}
     if query.layout.key == "texts":
         targets, others = partners_of(rows, FOOLING.name, PARAPHRASE, [ORIGINAL])
-        before, gold = rows.predictions[others[ORIGINAL]], rows.labels[others[ORIGINAL]]
+        before, gold = answers[others[ORIGINAL]], rows.labels[others[ORIGINAL]]
         originals = np.flatnonzero(rows.roles == ORIGINAL)
         items = rows.buckets[originals].tolist()
-        pairs = zip(rows.predictions[originals].tolist(), rows.labels[originals].tolist(), strict=True)
+        pairs = zip(answers[originals].tolist(), rows.labels[originals].tolist(), strict=True)
         options["originals"] = dict(zip(items, pairs, strict=True))
         if rows.groups is not None:
             options["groups"] = dict(zip(items, rows.groups[originals].tolist(), strict=True))
     else:
         targets = np.arange(len(rows))
-        before, gold = _beside(query, long, "original_prediction"), rows.labels
+        before, gold = _answers(_beside(query, long, "original_prediction")), rows.labels
         options["groups"] = None if rows.groups is None else rows.groups.tolist()
-    after, buckets = rows.predictions[targets], rows.buckets[targets]
+    after, buckets = answers[targets], rows.buckets[targets]
     columns = [column.tolist() for column in (after, before, gold, buckets)]
     try:
         keys = fooling_rate(*columns, **options).to_dict()
     except InputError as problem:
         if problem.parameter != "opposites":
             raise
-        golds = np.unique(rows.labels).tolist()  # the page has no control for opposites
-        if len(golds) != 2:
-            must = "be two labels, or 0, 1 and 2, or have entailment and contradiction among them"
-            remedy = "Which labels are opposites is not known otherwise: rename those two in the file."
-            raise input_error(FOOLING.name, "label", must, got=golds, remedy=remedy) from None
-        keys = fooling_rate(*columns, **options, opposites=dict(zip(golds, golds[::-1], strict=True))).to_dict()
+        must = "be two labels, or 0, 1 and 2, or have entailment and contradiction among them"
+        remedy = "Which labels are opposites is not known otherwise: rename those two in the file."  # it has no control
+        raise input_error(FOOLING.name, "label", must, got=np.unique(rows.labels).tolist(), remedy=remedy) from None
     instead = "write these as names in the file"
     keys["warnings"] = [warning.replace("give `opposites`", instead) for warning in keys["warnings"]]
     if query.layout.key != "texts":
@@ -256,7 +255,7 @@ def measure_difference(query: Query) -> PageResult:
     long = long_rows(query, PARAPHRASE)
     rows = long.rows()
     assert rows.buckets is not None
-    predictions = [_beside(query, long, key) for key in ("predictions1", "predictions2")]
+    predictions = [_beside(query, long, key).predictions for key in ("predictions1", "predictions2")]
     options: dict[str, Any] = {**query.intervals, **query.options}
     if (rows.roles == ORIGINAL).any():
         options["roles"] = rows.roles.tolist()
@@ -299,9 +298,14 @@ def _of_one(query: Query, long: Long, key: str) -> Predictions:
     return Predictions(table.drop_columns([c for c in several if c in table.column_names]), long.predictions.metadata)
 
 
-def _beside(query: Query, long: Long, key: str) -> NDArray[Any]:
-    """Return another column of predictions, read as all predictions are."""
-    return read_rows(_of_one(query, long, key), SourceOptions(stratum=()), need_buckets=False).predictions
+def _beside(query: Query, long: Long, key: str) -> Rows:
+    """Return the rows of another column of predictions, read as all predictions are."""
+    return read_rows(_of_one(query, long, key), SourceOptions(stratum=()), need_buckets=False)
+
+
+def _answers(rows: Rows) -> NDArray[Any]:
+    """Return the predictions, those that could not be read as modules of `evaluate` have them: "" or -1."""
+    return np.where(rows.unparsed, "" if is_text(rows.predictions) else -1, rows.predictions)
 
 
 def _unparsed(rows: Rows) -> Sequence[str]:
